@@ -1,0 +1,176 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DecodeRequest reads the payload of a request and checks it whole. Every error
+// is an *Error with CodeInvalidRequest that names the field and says what it
+// must be. Unknown fields are dropped and named in Warnings.
+func DecodeRequest(data []byte) (*Request, error) {
+	if err := checkJSON(data); err != nil {
+		return nil, err
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, Errorf(CodeInvalidRequest, "the payload must be a JSON object with messages or prompt")
+	}
+	req, prompt := new(Request), ""
+	for _, name := range sortedKeys(raw) {
+		value := raw[name]
+		if string(value) == "null" {
+			continue
+		}
+		var err error
+		if target, known := req.field(name, &prompt); known {
+			err = json.Unmarshal(value, target)
+		} else {
+			req.Warnings = append(req.Warnings, fmt.Sprintf("unknown field %q was ignored", clip(name)))
+		}
+		if err != nil {
+			return nil, fieldError(name, err)
+		}
+	}
+	if _, given := raw["prompt"]; given {
+		if len(req.Messages) > 0 {
+			return nil, Errorf(CodeInvalidRequest, "prompt cannot go with messages; send one of them")
+		}
+		req.Messages = []Message{{Role: RoleUser, Content: Text(prompt)}}
+	}
+	return req, req.Validate()
+}
+
+// field returns where the value of a wire field is decoded to.
+func (r *Request) field(name string, prompt *string) (target any, known bool) {
+	switch name {
+	case "messages":
+		return &r.Messages, true
+	case "prompt":
+		return prompt, true
+	case "tools":
+		return &r.Tools, true
+	case "tool_choice":
+		return &r.ToolChoice, true
+	case "parallel_tool_calls":
+		return &r.ParallelToolCalls, true
+	case "json_schema":
+		return &r.JSONSchema, true
+	case "max_tokens":
+		return &r.MaxTokens, true
+	case "temperature":
+		return &r.Temperature, true
+	case "top_p":
+		return &r.TopP, true
+	case "stop":
+		return (*stops)(&r.Stop), true
+	case "seed":
+		return &r.Seed, true
+	case "stream":
+		return &r.Stream, true
+	case "stream_to":
+		return &r.StreamTo, true
+	case "timeout_ms":
+		return &r.TimeoutMS, true
+	case "class":
+		return &r.Class, true
+	case "data_class":
+		return &r.DataClass, true
+	case "idempotency_key":
+		return &r.IdempotencyKey, true
+	case "no_failover":
+		return &r.NoFailover, true
+	case "metadata":
+		return &r.Metadata, true
+	}
+	return nil, false
+}
+
+// stops takes one stop sequence or a list of them.
+type stops []string
+
+func (s *stops) UnmarshalJSON(data []byte) error {
+	if first(data) == '"' {
+		*s = make(stops, 1)
+		return json.Unmarshal(data, &(*s)[0])
+	}
+	return json.Unmarshal(data, (*[]string)(s))
+}
+
+// fieldError turns what encoding/json says into the field's path and its rule,
+// without quoting the value.
+func fieldError(name string, err error) *Error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		path := name
+		if wrong.Field != "" {
+			path += "." + wrong.Field
+		}
+		return Errorf(CodeInvalidRequest, "%s must be %s, not %s", path, kindName(wrong), wrong.Value)
+	}
+	return Errorf(CodeInvalidRequest, "%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func kindName(wrong *json.UnmarshalTypeError) string {
+	switch kind := wrong.Type.Kind().String(); kind {
+	case "int", "int64":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "string":
+		return "a string"
+	case "bool":
+		return "true or false"
+	case "slice":
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+// checkJSON bounds the nesting before a recursive decoder sees the payload,
+// then checks the syntax.
+func checkJSON(data []byte) error {
+	if len(data) == 0 {
+		return Errorf(CodeInvalidRequest, "the payload is empty; send a JSON object with messages or prompt")
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return Errorf(CodeInvalidRequest, "the payload is nested deeper than %d levels", MaxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	if !json.Valid(data) {
+		return Errorf(CodeInvalidRequest, "the payload is not valid JSON")
+	}
+	return nil
+}
+
+// clip bounds a name that came from outside before it goes into a message.
+func clip(name string) string {
+	if len(name) > 64 {
+		name = name[:64]
+	}
+	return strings.ToValidUTF8(name, "?")
+}
+
+func sortedKeys(m map[string]json.RawMessage) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

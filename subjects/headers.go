@@ -1,0 +1,17 @@
+package subjects
+
+// Headers of requests and replies. NATS header names keep their case.
+const (
+	HeaderRequestID   = "Llm-Request-Id"
+	HeaderTimeoutMS   = "Llm-Timeout-Ms" // remaining time in ms: relative, so that no two clocks are compared
+	HeaderTenant      = "Llm-Tenant"     // a claim, trusted in single-tenant mode only
+	HeaderClass       = "Llm-Class"
+	HeaderTraceParent = "traceparent" // W3C trace context
+	HeaderProvider    = "Llm-Provider"
+	HeaderServedBy    = "Llm-Served-By"
+	HeaderRetryAfter  = "Retry-After" // seconds, rounded up
+
+	// The two that every NATS micro client reads an error from.
+	HeaderError     = "Nats-Service-Error"
+	HeaderErrorCode = "Nats-Service-Error-Code"
+)

@@ -1,0 +1,90 @@
+package subjects_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/subjects"
+)
+
+func TestParseComplete(t *testing.T) {
+	for _, tc := range []struct {
+		subject, feature, tenant string
+		ok                       bool
+	}{
+		{"llm.complete.support", "support", "", true},
+		{"llm.complete.support.acme", "support", "acme", true},
+		{"llm.complete.a-b_9", "a-b_9", "", true},
+		{"llm.complete.", "", "", false},
+		{"llm.complete.Support", "Support", "", false},
+		{"llm.complete.-x", "-x", "", false},
+		{"llm.complete.support.", "", "", false},
+		{"llm.complete.support.a.b", "", "", false},
+		{"llm.cancel.x", "", "", false},
+	} {
+		feature, tenant, ok := subjects.ParseComplete(tc.subject)
+		require.Equal(t, tc.ok, ok, tc.subject)
+		require.Equal(t, tc.feature, feature, tc.subject)
+		require.Equal(t, tc.tenant, tenant, tc.subject)
+	}
+}
+
+func TestFeatureLength(t *testing.T) {
+	require.True(t, subjects.ValidFeature(strings.Repeat("a", 64)))
+	require.False(t, subjects.ValidFeature(strings.Repeat("a", 65)))
+}
+
+func TestRoundTrips(t *testing.T) {
+	require.Equal(t, "llm.stream.abc", subjects.Stream("", "abc"))
+	require.Equal(t, "llm.stream.t=2E1.abc", subjects.Stream("t.1", "abc"))
+	id, ok := subjects.ParseCancel(subjects.Cancel("a.b*c"))
+	require.True(t, ok)
+	require.Equal(t, "a.b*c", id)
+	key := subjects.BreakerKey("openai", "gpt-4.1:mini/x")
+	require.Equal(t, "openai.gpt-4=2E1=3Amini=2Fx", key)
+	provider, model, ok := subjects.ParseBreakerKey(key)
+	require.True(t, ok)
+	require.Equal(t, []string{"openai", "gpt-4.1:mini/x"}, []string{provider, model})
+	got, ok := subjects.ParseFailure(subjects.Failure(key))
+	require.True(t, ok)
+	require.Equal(t, key, got)
+	provider, model, ok = subjects.ParseBreakerKey(subjects.BreakerKey("groq", ""))
+	require.True(t, ok)
+	require.Equal(t, []string{"groq", ""}, []string{provider, model})
+}
+
+func TestValidRequestID(t *testing.T) {
+	require.True(t, subjects.ValidRequestID("9f1c-AZ.~"))
+	for _, bad := range []string{"", "a b", "a\n", "é", strings.Repeat("x", 129)} {
+		require.False(t, subjects.ValidRequestID(bad), "%q", bad)
+	}
+}
+
+func TestInboxes(t *testing.T) {
+	in := subjects.AllowInboxes("corp.inbox", "$KV.llm_flags", "llm")
+	for subject, want := range map[string]bool{
+		"_INBOX.abc.def": true, "_INBOX_team.x": true, "_R_.abc": true, "_GR_.abc": true, "corp.inbox.x": true,
+		"corp.inboxes.x": false, "corp.inbox": false, "$KV.llm_flags.all": false, "$JS.API.x": false,
+		"llm.complete.x": false, "llm": false, "other": false, "": false, "_INBOX.*": false, "_INBOX.>": false, "_INBOX.a b": false,
+	} {
+		require.Equal(t, want, in.Allowed(subject), subject)
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{"", "=", "a.b", "gpt-4.1:mini", "日本", "\x00\xff", "*", ">"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		token := subjects.Escape(s)
+		require.Regexp(t, `^[A-Za-z0-9_=-]+$`, token)
+		back, ok := subjects.Unescape(token)
+		require.True(t, ok)
+		require.Equal(t, s, back)
+		if text, ok := subjects.Unescape(s); ok {
+			require.Equal(t, s, subjects.Escape(text), "one text has one token")
+		}
+	})
+}
