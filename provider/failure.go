@@ -72,9 +72,9 @@ func AsFailure(err error) *Failure {
 	return Fail(llm.OutcomeUnavailable, err)
 }
 
-// fromContext says why a call was stopped from outside: by the limit that is
+// FromContext says why a call was stopped from outside: by the limit that is
 // the context's cause, or else by the caller.
-func fromContext(ctx context.Context) *Failure {
+func FromContext(ctx context.Context) *Failure {
 	cause := context.Cause(ctx)
 	if f, ok := errors.AsType[*Failure](cause); ok {
 		return f

@@ -33,7 +33,7 @@ func (t *Timed) Complete(ctx context.Context, req *llm.Request) (*llm.Response, 
 	defer cancel()
 	resp, err := t.Inner.Complete(ctx, req)
 	if err != nil && ctx.Err() != nil {
-		return nil, fromContext(ctx)
+		return nil, FromContext(ctx)
 	}
 	return resp, err
 }
@@ -51,7 +51,7 @@ func (t *Timed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fram
 		for frame, err := range t.Inner.Stream(ctx, req) {
 			if err != nil {
 				if ctx.Err() != nil {
-					err = fromContext(ctx)
+					err = FromContext(ctx)
 				}
 				yield(llm.Frame{}, err)
 				return
