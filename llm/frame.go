@@ -36,14 +36,15 @@ type Frame struct {
 }
 
 // Visible reports whether the frame shows the caller a part of the answer.
-// The first visible frame commits a stream to its provider.
-func (f *Frame) Visible() bool {
-	return f.Type == FrameDelta && f.Text != "" || f.Type == FrameToolCall
-}
+// The first visible frame commits a stream to its provider. Pieces of a tool
+// call are not visible: they are held back until the call is whole and valid.
+func (f *Frame) Visible() bool { return f.Type == FrameDelta && f.Text != "" }
 
 // Progress reports whether the frame proves that the model is at work, which
 // is what the first-token and idle limits wait for.
-func (f *Frame) Progress() bool { return f.Visible() || f.Type == FrameReasoning }
+func (f *Frame) Progress() bool {
+	return f.Visible() || f.Type == FrameToolCall || f.Type == FrameReasoning
+}
 
 // Terminal reports whether the frame is the last of its stream.
 func (f *Frame) Terminal() bool { return f.Type == FrameEnd || f.Type == FrameError }

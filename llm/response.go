@@ -94,6 +94,8 @@ type Attempt struct {
 	FirstTokenMS int64   `json:"first_token_ms,omitempty"`
 	Usage        *Usage  `json:"usage,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"`
+
+	Breaker string `json:"-"` // state of the breaker that let it through, for the log line
 }
 
 // Outcome is how one attempt ended: OutcomeOK, or the class of its failure.
