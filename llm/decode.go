@@ -19,33 +19,53 @@ func DecodeRequest(data []byte) (*Request, error) {
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, Errorf(CodeInvalidRequest, "the payload must be a JSON object with messages or prompt")
 	}
-	req, prompt := new(Request), ""
+	req := new(Request)
+	var prompt *string
+	var unknown []string
 	for _, name := range sortedKeys(raw) {
 		value := raw[name]
 		if string(value) == "null" {
 			continue
 		}
-		var err error
-		if target, known := req.field(name, &prompt); known {
-			err = json.Unmarshal(value, target)
-		} else {
-			req.Warnings = append(req.Warnings, fmt.Sprintf("unknown field %q was ignored", clip(name)))
+		target, known := req.field(name, &prompt)
+		if !known {
+			unknown = append(unknown, name)
+			continue
 		}
-		if err != nil {
+		if err := json.Unmarshal(value, target); err != nil {
 			return nil, fieldError(name, err)
 		}
+		if string(value) == "0" && (name == "max_tokens" || name == "timeout_ms") {
+			return nil, Errorf(CodeInvalidRequest, "%s must be 1 or more; leave it out for the default", name)
+		}
 	}
-	if _, given := raw["prompt"]; given {
+	req.Warnings = warnUnknown(unknown)
+	if prompt != nil {
 		if len(req.Messages) > 0 {
 			return nil, Errorf(CodeInvalidRequest, "prompt cannot go with messages; send one of them")
 		}
-		req.Messages = []Message{{Role: RoleUser, Content: Text(prompt)}}
+		req.Messages = []Message{{Role: RoleUser, Content: Text(*prompt)}}
 	}
 	return req, req.Validate()
 }
 
+// maxWarnings bounds how many unknown fields are named, since their number is up
+// to the caller.
+const maxWarnings = 16
+
+func warnUnknown(names []string) []string {
+	var warnings []string
+	for i, name := range names {
+		if i == maxWarnings {
+			return append(warnings, fmt.Sprintf("%d more unknown fields were ignored", len(names)-i))
+		}
+		warnings = append(warnings, fmt.Sprintf("unknown field %q was ignored", clip(name)))
+	}
+	return warnings
+}
+
 // field returns where the value of a wire field is decoded to.
-func (r *Request) field(name string, prompt *string) (target any, known bool) {
+func (r *Request) field(name string, prompt **string) (target any, known bool) {
 	switch name {
 	case "messages":
 		return &r.Messages, true
@@ -108,7 +128,8 @@ func fieldError(name string, err error) *Error {
 		if wrong.Field != "" {
 			path += "." + wrong.Field
 		}
-		return Errorf(CodeInvalidRequest, "%s must be %s, not %s", path, kindName(wrong), wrong.Value)
+		got, _, _ := strings.Cut(wrong.Value, " ") // "number 1.5" holds the value
+		return Errorf(CodeInvalidRequest, "%s must be %s, not %s", path, kindName(wrong), got)
 	}
 	return Errorf(CodeInvalidRequest, "%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
 }

@@ -84,6 +84,9 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("type must be \"function\"")
 	}
 	*t = Tool(w.Function)
+	if string(t.Parameters) == "null" {
+		t.Parameters = nil
+	}
 	return nil
 }
 
