@@ -32,6 +32,7 @@ type Failure struct {
 	Code       string         // the provider's own error code, for logs: at most 64 of [A-Za-z0-9_.-]
 	RetryAfter *time.Duration // how long the provider asks to be left alone; nil is unknown
 	NoRetry    bool           // the provider forbids the same call again (x-should-retry: false)
+	ByPhrase   bool           // the class rests on the wording of a message, which may change unannounced: worth a log line
 	RequestID  string         // for a support ticket with the provider
 	Usage      *llm.Usage     // tokens that are likely billed all the same, if known
 

@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+)
+
+// Config of a Client. The zero value works.
+type Config struct {
+	Header         http.Header      // sent with every call; CheckHeader has passed it
+	ConnectTimeout time.Duration    // to connect, and again for the TLS handshake; 0 is 5 s
+	MaxIdleConns   int              // connections kept for later calls, at least the calls in flight; 0 is 256
+	MaxBody        int64            // bytes of a plain answer, after decompression; 0 is 32 MiB
+	MaxStream      int64            // bytes of a streamed answer; 0 is 256 MiB
+	MaxLine        int              // bytes of one line or event of a stream; 0 is 16 MiB
+	TLS            *tls.Config      // nil is the system's
+	Now            func() time.Time // for Retry-After dates; nil is time.Now
+}
+
+const (
+	maxHeaderBytes = 64 << 10
+	maxErrorBody   = 256 << 10        // bytes of an error answer that are looked at
+	idleTimeout    = 30 * time.Second // below what load balancers allow, so that few kept connections are stale
+)
+
+// Accepted answers, for Call.
+const (
+	AcceptJSON   = "application/json"
+	AcceptSSE    = "text/event-stream"
+	AcceptNDJSON = "application/x-ndjson"
+)
+
+// Client makes calls to one provider. It may be used by many goroutines at once.
+type Client struct {
+	cfg  Config
+	http *http.Client
+}
+
+// New makes a Client with connections of its own.
+func New(cfg Config) *Client {
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 5*time.Second)
+	cfg.MaxIdleConns = cmp.Or(cfg.MaxIdleConns, 256)
+	cfg.MaxBody = cmp.Or(cfg.MaxBody, 32<<20)
+	cfg.MaxStream = cmp.Or(cfg.MaxStream, 256<<20)
+	cfg.MaxLine = cmp.Or(cfg.MaxLine, 16<<20)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Client{cfg: cfg, http: &http.Client{
+		Transport:     newTransport(cfg),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// newTransport ignores proxy variables: a key must not travel where no setting
+// of the provider says.
+func newTransport(cfg Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        cfg.TLS,
+		TLSHandshakeTimeout:    cfg.ConnectTimeout,
+		ForceAttemptHTTP2:      true, // where TLS negotiates it
+		MaxIdleConns:           cfg.MaxIdleConns,
+		MaxIdleConnsPerHost:    cfg.MaxIdleConns,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+}
+
+// Close drops the connections that no call uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// MaxLine is the longest line or event that a stream may have, in bytes.
+func (c *Client) MaxLine() int { return c.cfg.MaxLine }
+
+// Call is one POST with a JSON body.
+type Call struct {
+	URL    string
+	Body   []byte
+	Accept string // AcceptJSON when empty; a stream is asked for by any other
+}
+
+// Post makes the call once and returns the answer, whatever its status. The
+// error is a *provider.Failure. The caller closes the Response.
+func (c *Client) Post(ctx context.Context, call Call) (*Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var answered atomic.Bool
+	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotFirstResponseByte: func() { answered.Store(true) },
+	}), call)
+	if err != nil {
+		cancel()
+		return nil, provider.Fail(llm.OutcomeInvalidRequest, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		defer cancel()
+		return nil, unanswered(ctx, err, answered.Load())
+	}
+	limit := c.cfg.MaxBody
+	if call.stream() {
+		limit = c.cfg.MaxStream
+	}
+	return newResponse(ctx, cancel, c, resp, limit), nil
+}
+
+func (call *Call) stream() bool { return call.Accept != "" && call.Accept != AcceptJSON }
+
+func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) {
+	// The body is hidden behind io.Reader: net/http would make GetBody for a
+	// bytes.Reader, and then could send the request again by itself.
+	body := io.NopCloser(bytes.NewReader(call.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, body)
+	if err != nil {
+		return nil, errBadRequest
+	}
+	req.ContentLength = int64(len(call.Body))
+	maps.Copy(req.Header, c.cfg.Header)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", cmp.Or(call.Accept, AcceptJSON))
+	req.Header.Set("User-Agent", "llmbus")
+	if call.stream() {
+		req.Header.Set("Accept-Encoding", "identity") // a compressor would hold tokens back
+	}
+	return req, nil
+}
+
+// unanswered is the failure of a call without an answer.
+func unanswered(ctx context.Context, err error, answered bool) *provider.Failure {
+	if ctx.Err() != nil {
+		return provider.FromContext(ctx)
+	}
+	if answered {
+		return provider.Fail(llm.OutcomeUnavailable, describe(err))
+	}
+	return provider.Fail(llm.OutcomeConnect, describe(err))
+}

@@ -1,0 +1,27 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+)
+
+// NDJSON reads one JSON value a line.
+type NDJSON struct{ lines *lines }
+
+// NewNDJSON reads lines of at most max bytes from r.
+func NewNDJSON(r io.Reader, max int) *NDJSON { return &NDJSON{newLines(r, max)} }
+
+// Next returns the next line that is not blank; it is valid until the next
+// call. The last one may lack its line end, and may then be cut short. The error
+// is io.EOF at the end.
+func (n *NDJSON) Next() ([]byte, error) {
+	for {
+		line, _, err := n.lines.next()
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
