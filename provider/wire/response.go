@@ -24,6 +24,7 @@ type Response struct {
 	raw    io.ReadCloser
 	body   *bufio.Reader
 	done   bool
+	ending *time.Timer // from EndWithin on
 }
 
 const readBuffer = 8 << 10 // bytes; a stream's frames are smaller
@@ -133,6 +134,10 @@ func (r *Response) Classify(p Problem) *provider.Failure {
 // the connection.
 func (r *Response) Done() { r.done = true }
 
+// EndWithin bounds what is still to be read of an answer whose end was seen: a
+// read that takes longer fails, and the answer is good all the same.
+func (r *Response) EndWithin(d time.Duration) { r.ending = time.AfterFunc(d, r.cancel) }
+
 const (
 	drainFor   = 50 * time.Millisecond
 	drainBytes = 64 << 10
@@ -141,6 +146,9 @@ const (
 // Close frees the connection: for the next call after Done, otherwise by cutting
 // it. It may wait drainFor for the end of a body that is Done.
 func (r *Response) Close() {
+	if r.ending != nil {
+		r.ending.Stop()
+	}
 	if r.done {
 		timer := time.AfterFunc(drainFor, r.cancel)
 		_, _ = io.CopyN(io.Discard, r.raw, drainBytes)

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+)
+
+// Assembly puts an answer together from its pieces, and makes the frame for
+// each of them. An adapter that reads a whole answer uses it too, and drops the
+// frames, so that both ways end in the same Response. The zero value is ready;
+// it serves one answer.
+type Assembly struct {
+	text, reasoning strings.Builder
+	calls           []pendingCall
+}
+
+type pendingCall struct {
+	id, name  string
+	arguments strings.Builder
+}
+
+// Text adds visible text.
+func (a *Assembly) Text(piece string) llm.Frame {
+	a.text.WriteString(piece)
+	return llm.Frame{Type: llm.FrameDelta, Text: piece}
+}
+
+// Reasoning adds thinking.
+func (a *Assembly) Reasoning(piece string) llm.Frame {
+	a.reasoning.WriteString(piece)
+	return llm.Frame{Type: llm.FrameReasoning, Text: piece}
+}
+
+// Call begins a tool call; its frame says the index that Arguments takes. A
+// call without an id is given one.
+func (a *Assembly) Call(id, name string) llm.Frame {
+	a.calls = append(a.calls, pendingCall{id: cmp.Or(id, NewCallID()), name: name})
+	last := len(a.calls) - 1
+	return llm.Frame{Type: llm.FrameToolCall, Index: last, ID: a.calls[last].id, Name: name}
+}
+
+// Arguments adds a piece of a call's arguments.
+func (a *Assembly) Arguments(index int, piece string) llm.Frame {
+	a.calls[index].arguments.WriteString(piece)
+	return llm.Frame{Type: llm.FrameToolCall, Index: index, Arguments: piece}
+}
+
+// HasArguments reports whether any piece of a call's arguments has come.
+func (a *Assembly) HasArguments(index int) bool { return a.calls[index].arguments.Len() > 0 }
+
+// Empty reports whether there is neither text nor a call.
+func (a *Assembly) Empty() bool { return a.text.Len() == 0 && len(a.calls) == 0 }
+
+// Response is the answer so far. A call without arguments has {}, and an
+// answer that stopped with calls has stopped for them, whatever it says.
+func (a *Assembly) Response(finish llm.FinishReason) *llm.Response {
+	r := &llm.Response{Content: a.text.String(), Reasoning: a.reasoning.String(), FinishReason: finish}
+	for i := range a.calls {
+		c := &a.calls[i]
+		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{
+			ID: c.id, Name: c.name, Arguments: cmp.Or(strings.TrimSpace(c.arguments.String()), "{}"),
+		})
+	}
+	if len(r.ToolCalls) > 0 && (finish == llm.FinishStop || finish == llm.FinishUnknown) {
+		r.FinishReason = llm.FinishToolCalls
+	}
+	return r
+}
+
+// Refusal is the failure of an answer that a filter or the model itself held
+// back; usage, which may be nil, is billed all the same.
+func (r *Response) Refusal(usage *llm.Usage) *provider.Failure {
+	return r.unusable(llm.OutcomeContentFiltered, usage)
+}
+
+// NoOutput is the failure of a clean answer that holds nothing usable, which
+// finish may explain.
+func (r *Response) NoOutput(finish llm.FinishReason, usage *llm.Usage) *provider.Failure {
+	f := r.unusable(llm.OutcomeInvalidOutput, usage)
+	if finish == llm.FinishLength {
+		f.Detail = provider.DetailLengthCut
+	}
+	return f
+}
+
+func (r *Response) unusable(outcome llm.Outcome, usage *llm.Usage) *provider.Failure {
+	f := provider.Fail(outcome, nil)
+	f.Status, f.RequestID, f.Usage = r.Status, r.RequestID(), usage
+	return f
+}

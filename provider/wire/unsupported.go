@@ -1,0 +1,16 @@
+package wire
+
+import (
+	"errors"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+)
+
+// Unsupported is the failure of a request that this provider's API cannot
+// express. what names the part in our words, as in "a seed".
+func Unsupported(what string) *provider.Failure {
+	f := provider.Fail(llm.OutcomeInvalidRequest, errors.New(what+" cannot be sent to this provider"))
+	f.Detail = provider.DetailUnsupported
+	return f
+}
