@@ -1,0 +1,199 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// Target says where the frames of one answer go and how.
+type Target struct {
+	Subject string
+	Inbox   bool // Subject is a reply inbox: one empty message follows the last frame
+
+	// PingEvery is the longest silence; 0 sends no pings.
+	PingEvery time.Duration
+
+	// FirstReply and PingReply are the reply subjects of the first frame and of
+	// pings. The server answers there with "no responders" when nobody listens to
+	// Subject, which is how a worker notices that the caller is gone. Empty asks
+	// for no such answer.
+	FirstReply, PingReply string
+
+	// Header gives the headers of the first and the last frame. It may be nil.
+	Header func(f *llm.Frame) nats.Header
+}
+
+// Writer publishes the frames of one answer. It may be used by many goroutines
+// at once. It never waits for the network: frames go to the connection's
+// buffer, whose flusher sends them at once.
+type Writer struct {
+	nc *nats.Conn
+	to Target
+
+	mu      sync.Mutex
+	seq     uint64
+	attempt int
+	ended   bool
+	sent    Assembly
+	buf     []byte
+	ping    *time.Timer // nil without pings
+}
+
+// NewWriter starts a stream, whose first ping comes after PingEvery. It must be
+// ended by Write of an end or error frame, which also stops the pings.
+func NewWriter(nc *nats.Conn, to Target) *Writer {
+	w := &Writer{nc: nc, to: to}
+	if to.PingEvery > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ping = time.AfterFunc(to.PingEvery, w.sendPing)
+	}
+	return w
+}
+
+// Write publishes one frame and numbers it. Reasoning, pings and empty deltas
+// are passed over. A delta or a tool call that is larger than the connection's
+// max_payload is sent in pieces; an end frame that is larger becomes an error
+// frame with code too_large. After the last frame Write returns ErrEnded. An
+// error from the connection leaves a gap that the reader sees.
+func (w *Writer) Write(f llm.Frame) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return ErrEnded
+	}
+	w.attempt = max(w.attempt, f.Attempt)
+	f.Attempt = w.attempt
+	switch f.Type {
+	case llm.FrameEnd:
+		return w.end(f)
+	case llm.FrameError:
+		return w.fail(f)
+	case llm.FrameReasoning, llm.FramePing:
+		return nil
+	case llm.FrameDelta:
+		if f.Text == "" {
+			return nil
+		}
+	}
+	return w.put(f)
+}
+
+// put publishes a frame, in pieces if it must be, and remembers what it showed.
+func (w *Writer) put(f llm.Frame) error {
+	err := w.publish(f)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		head, tail, ok := split(f)
+		if !ok {
+			return err
+		}
+		return errors.Join(w.put(head), w.put(tail))
+	}
+	w.sent.Add(&f)
+	return err
+}
+
+// end sends what no frame has shown yet, then the Response without what frames
+// have shown.
+func (w *Writer) end(f llm.Frame) error {
+	if f.Response == nil {
+		return w.fail(llm.Frame{Attempt: f.Attempt, Error: llm.Errorf(llm.CodeInternal, "the answer has no response")})
+	}
+	rest := *f.Response
+	f.Response = &rest
+	w.sent.Add(&f)
+	if missing, ok := w.sent.Missing(rest.Content); ok {
+		if missing != "" {
+			_ = w.put(llm.Frame{Attempt: f.Attempt, Type: llm.FrameDelta, Text: missing}) // a loss shows as a gap
+		}
+		rest.Content = ""
+	}
+	if len(w.sent.calls) == 0 {
+		for i, c := range rest.ToolCalls {
+			_ = w.put(llm.Frame{Attempt: f.Attempt, Type: llm.FrameToolCall, Index: i, ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		}
+	}
+	if slices.Equal(w.sent.Calls(), rest.ToolCalls) {
+		rest.ToolCalls = nil
+	}
+	switch err := w.publish(f); {
+	case errors.Is(err, nats.ErrMaxPayload):
+		size, limit := len(w.buf), w.nc.MaxPayload()
+		return w.fail(llm.Frame{Attempt: f.Attempt, Error: llm.Errorf(llm.CodeTooLarge,
+			"the end of the answer is %d bytes, more than the %d bytes a message may hold", size, limit)})
+	case errors.Is(err, errUnwritable):
+		return w.fail(llm.Frame{Attempt: f.Attempt, Error: llm.Errorf(llm.CodeInternal, "the answer cannot be written as JSON")})
+	default:
+		return w.close(err)
+	}
+}
+
+// fail sends an error frame, without its attempts if they are too large.
+func (w *Writer) fail(f llm.Frame) error {
+	f.Type = llm.FrameError
+	if f.Error == nil {
+		f.Error = llm.ErrInternal
+	}
+	err := w.publish(f)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		short := *f.Error
+		short.Attempts = nil
+		f.Error = &short
+		err = w.publish(f)
+	}
+	return w.close(err)
+}
+
+// close makes the frame before it the last.
+func (w *Writer) close(err error) error {
+	w.ended = true
+	if w.ping != nil {
+		w.ping.Stop()
+	}
+	if w.to.Inbox {
+		return errors.Join(err, w.nc.Publish(w.to.Subject, nil))
+	}
+	return err
+}
+
+func (w *Writer) sendPing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		_ = w.publish(llm.Frame{Attempt: w.attempt, Type: llm.FramePing}) // a loss shows as a gap
+	}
+}
+
+// publish numbers and sends one message. A frame over max_payload was not sent
+// and uses up no number; any other failure does.
+func (w *Writer) publish(f llm.Frame) error {
+	f.Seq = w.seq + 1
+	var err error
+	if w.buf, err = f.AppendJSON(w.buf[:0]); err != nil {
+		return fmt.Errorf("%w: %w", errUnwritable, err)
+	}
+	msg := nats.Msg{Subject: w.to.Subject, Data: w.buf}
+	if f.Type == llm.FramePing {
+		msg.Reply = w.to.PingReply
+	} else if f.Seq == 1 {
+		msg.Reply = w.to.FirstReply
+	}
+	if w.to.Header != nil && (f.Seq == 1 || f.Terminal()) {
+		msg.Header = w.to.Header(&f)
+	}
+	if err = w.nc.PublishMsg(&msg); errors.Is(err, nats.ErrMaxPayload) {
+		return err
+	}
+	w.seq++
+	if w.ping != nil {
+		w.ping.Reset(w.to.PingEvery)
+	}
+	return err
+}
