@@ -163,37 +163,24 @@ func (w *Writer) close(err error) error {
 	return err
 }
 
-func (w *Writer) sendPing() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.ended {
-		_ = w.publish(llm.Frame{Attempt: w.attempt, Type: llm.FramePing}) // a loss shows as a gap
-	}
-}
-
-// publish numbers and sends one message. A frame over max_payload was not sent
-// and uses up no number; any other failure does.
-func (w *Writer) publish(f llm.Frame) error {
-	f.Seq = w.seq + 1
-	var err error
-	if w.buf, err = f.AppendJSON(w.buf[:0]); err != nil {
-		return fmt.Errorf("%w: %w", errUnwritable, err)
-	}
+// send picks the cheapest form of publishing, since most frames need neither a
+// header nor a reply subject.
+func (w *Writer) send(f *llm.Frame) error {
 	msg := nats.Msg{Subject: w.to.Subject, Data: w.buf}
-	if f.Type == llm.FramePing {
+	switch {
+	case f.Type == llm.FramePing:
 		msg.Reply = w.to.PingReply
-	} else if f.Seq == 1 {
+	case f.Seq == 1:
 		msg.Reply = w.to.FirstReply
 	}
 	if w.to.Header != nil && (f.Seq == 1 || f.Terminal()) {
-		msg.Header = w.to.Header(&f)
+		msg.Header = w.to.Header(f)
 	}
-	if err = w.nc.PublishMsg(&msg); errors.Is(err, nats.ErrMaxPayload) {
-		return err
+	switch {
+	case msg.Header != nil:
+		return w.nc.PublishMsg(new(msg))
+	case msg.Reply != "":
+		return w.nc.PublishRequest(msg.Subject, msg.Reply, msg.Data)
 	}
-	w.seq++
-	if w.ping != nil {
-		w.ping.Reset(w.to.PingEvery)
-	}
-	return err
+	return w.nc.Publish(msg.Subject, msg.Data)
 }
