@@ -163,6 +163,32 @@ func (w *Writer) close(err error) error {
 	return err
 }
 
+func (w *Writer) sendPing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		_ = w.publish(llm.Frame{Attempt: w.attempt, Type: llm.FramePing}) // a loss shows as a gap
+	}
+}
+
+// publish numbers and sends one message. A frame over max_payload was not sent
+// and uses up no number; any other failure does.
+func (w *Writer) publish(f llm.Frame) error {
+	f.Seq = w.seq + 1
+	var err error
+	if w.buf, err = f.AppendJSON(w.buf[:0]); err != nil {
+		return fmt.Errorf("%w: %w", errUnwritable, err)
+	}
+	if err = w.send(&f); errors.Is(err, nats.ErrMaxPayload) {
+		return err
+	}
+	w.seq++
+	if w.ping != nil {
+		w.ping.Reset(w.to.PingEvery)
+	}
+	return err
+}
+
 // send picks the cheapest form of publishing, since most frames need neither a
 // header nor a reply subject.
 func (w *Writer) send(f *llm.Frame) error {
