@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
@@ -14,3 +15,6 @@ func Unsupported(what string) *provider.Failure {
 	f.Detail = provider.DetailUnsupported
 	return f
 }
+
+// IsDataURL reports whether a URL holds what it names.
+func IsDataURL(url string) bool { return len(url) >= 5 && strings.EqualFold(url[:5], "data:") }
