@@ -42,6 +42,7 @@ type Writer struct {
 	attempt int
 	ended   bool
 	sent    Assembly
+	last    llm.Frame // and its bytes: kept here so that a frame costs no allocation
 	buf     []byte
 	ping    *time.Timer // nil without pings
 }
@@ -175,11 +176,12 @@ func (w *Writer) sendPing() {
 // and uses up no number; any other failure does.
 func (w *Writer) publish(f llm.Frame) error {
 	f.Seq = w.seq + 1
+	w.last = f
 	var err error
-	if w.buf, err = f.AppendJSON(w.buf[:0]); err != nil {
+	if w.buf, err = w.last.AppendJSON(w.buf[:0]); err != nil {
 		return fmt.Errorf("%w: %w", errUnwritable, err)
 	}
-	if err = w.send(&f); errors.Is(err, nats.ErrMaxPayload) {
+	if err = w.send(&w.last); errors.Is(err, nats.ErrMaxPayload) {
 		return err
 	}
 	w.seq++
