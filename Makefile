@@ -1,0 +1,59 @@
+# llmbus: what developers run. `make` lists the targets.
+GO      ?= go
+FUZZTIME ?= 5s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race check fmt fix vet lint arch fuzz bench soak tidy compose-test image clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the broker into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/broker ./cmd/broker
+
+test: ## run every test, as the README does
+	$(GO) test ./...
+
+race: ## run every test under the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+check: fmt fix vet lint tidy arch race ## all that must be clean before a commit
+
+fmt: ## fail on files that gofmt would change
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+
+fix: ## fail on code that go fix would modernise
+	@test -z "$$($(GO) fix -diff ./... | tee /dev/stderr)"
+
+vet: ## run go vet
+	$(GO) vet ./...
+
+lint: ## run staticcheck
+	$(GO) tool staticcheck ./...
+
+arch: ## check imports and sizes
+	$(GO) test ./internal/arch
+
+tidy: ## fail if go.mod or go.sum is not tidy
+	$(GO) mod tidy -diff
+
+fuzz: ## run each fuzz target for FUZZTIME
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+bench: ## run each benchmark once
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+soak: ## the long form of the load and crash tests
+	$(GO) test -timeout 30m ./e2e -soak 10m
+
+image: ## build the container image
+	docker build -t llmbus/broker:dev .
+
+compose-test: ## bring docker-compose.yml up and run the end-to-end suite against it
+	deploy/compose/test.sh
+
+clean: ## remove what was built
+	rm -rf bin dist
