@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
@@ -119,37 +118,25 @@ func (r *reader) whole(data []byte, yield func(llm.Frame, error) bool) (*llm.Res
 	}
 	r.model, r.reason, r.usage = a.Model, a.StopReason, a.Usage
 	for i := range a.Content {
-		for _, frame := range r.block(&a.Content[i]) {
-			if !yield(frame, nil) {
-				return nil, nil
-			}
+		if frame := r.block(&a.Content[i]); frame.Type != "" && !yield(frame, nil) {
+			return nil, nil
 		}
 	}
 	return r.conclude()
 }
 
 // block takes in one block of a whole answer. Blocks of unknown types are
-// skipped: new ones appear without a new version of the API.
-func (r *reader) block(b *answerBlock) []llm.Frame {
+// skipped, with an empty frame: new ones appear without a new version of the API.
+func (r *reader) block(b *answerBlock) llm.Frame {
 	switch {
 	case b.Type == blockText && b.Text != "":
-		return []llm.Frame{r.asm.Text(b.Text)}
+		return r.asm.Text(b.Text)
 	case b.Type == blockThinking && b.Thinking != "":
-		return []llm.Frame{r.asm.Reasoning(b.Thinking)}
+		return r.asm.Reasoning(b.Thinking)
 	case b.Type == blockToolUse:
-		call := r.asm.Call(b.ID, b.Name)
-		return []llm.Frame{call, r.asm.Arguments(call.Index, arguments(b.Input))}
+		return r.asm.WholeCall(b.ID, b.Name, b.Input)
 	}
-	return nil
-}
-
-// arguments is a call's input as text; none is {}.
-func arguments(input json.RawMessage) string {
-	text := strings.TrimSpace(string(input))
-	if text == "" || text == "null" {
-		return "{}"
-	}
-	return text
+	return llm.Frame{}
 }
 
 // conclude judges an answer that came to its end. An empty one is a failure,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -120,7 +121,7 @@ func (r *reader) begin(e *event) llm.Frame {
 		if r.calls == nil {
 			r.calls = map[int]openCall{}
 		}
-		r.calls[e.Index] = openCall{frame.Index, arguments(b.Input)}
+		r.calls[e.Index] = openCall{frame.Index, strings.TrimSpace(string(b.Input))}
 		return frame
 	case b.Type == blockText && b.Text != "":
 		return r.asm.Text(b.Text)
@@ -161,7 +162,7 @@ func (r *reader) end(e *event) {
 // call, as some gateways send them, and concludes.
 func (r *reader) finishStream(yield func(llm.Frame, error) bool) (*llm.Response, error) {
 	for _, call := range r.calls {
-		if call.input == "{}" || r.asm.HasArguments(call.index) {
+		if len(call.input) <= len("{}") || call.input == "null" || r.asm.HasArguments(call.index) {
 			continue
 		}
 		if !yield(r.asm.Arguments(call.index, call.input), nil) {

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/llmbus/llmbus/llm"
@@ -14,7 +16,7 @@ import (
 // it serves one answer.
 type Assembly struct {
 	text, reasoning strings.Builder
-	calls           []pendingCall
+	calls           []*pendingCall
 }
 
 type pendingCall struct {
@@ -35,9 +37,12 @@ func (a *Assembly) Reasoning(piece string) llm.Frame {
 }
 
 // Call begins a tool call; its frame says the index that Arguments takes. A
-// call without an id is given one.
+// call without an id, or with that of another call, is given one.
 func (a *Assembly) Call(id, name string) llm.Frame {
-	a.calls = append(a.calls, pendingCall{id: cmp.Or(id, NewCallID()), name: name})
+	if id == "" || slices.ContainsFunc(a.calls, func(c *pendingCall) bool { return c.id == id }) {
+		id = NewCallID()
+	}
+	a.calls = append(a.calls, &pendingCall{id: id, name: name})
 	last := len(a.calls) - 1
 	return llm.Frame{Type: llm.FrameToolCall, Index: last, ID: a.calls[last].id, Name: name}
 }
@@ -46,6 +51,24 @@ func (a *Assembly) Call(id, name string) llm.Frame {
 func (a *Assembly) Arguments(index int, piece string) llm.Frame {
 	a.calls[index].arguments.WriteString(piece)
 	return llm.Frame{Type: llm.FrameToolCall, Index: index, Arguments: piece}
+}
+
+// WholeCall adds a tool call that came in one piece.
+func (a *Assembly) WholeCall(id, name string, arguments json.RawMessage) llm.Frame {
+	frame := a.Call(id, name)
+	frame.Arguments = argumentText(arguments)
+	a.calls[frame.Index].arguments.WriteString(frame.Arguments)
+	return frame
+}
+
+// argumentText is a JSON object as text. Some servers send it as a string that
+// holds it, or not at all where there are no arguments.
+func argumentText(raw json.RawMessage) string {
+	var quoted string
+	if json.Unmarshal(raw, &quoted) == nil {
+		raw = json.RawMessage(quoted) // null unmarshals to nothing, too
+	}
+	return cmp.Or(strings.TrimSpace(string(raw)), "{}")
 }
 
 // HasArguments reports whether any piece of a call's arguments has come.
@@ -58,8 +81,7 @@ func (a *Assembly) Empty() bool { return a.text.Len() == 0 && len(a.calls) == 0 
 // answer that stopped with calls has stopped for them, whatever it says.
 func (a *Assembly) Response(finish llm.FinishReason) *llm.Response {
 	r := &llm.Response{Content: a.text.String(), Reasoning: a.reasoning.String(), FinishReason: finish}
-	for i := range a.calls {
-		c := &a.calls[i]
+	for _, c := range a.calls {
 		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{
 			ID: c.id, Name: c.name, Arguments: cmp.Or(strings.TrimSpace(c.arguments.String()), "{}"),
 		})

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/llmbus/llmbus/llm"
@@ -23,11 +24,19 @@ func TestAssembly(t *testing.T) {
 	require.True(t, a.HasArguments(0))
 	require.False(t, a.HasArguments(1))
 
+	third := a.WholeCall("id-1", "h", json.RawMessage(`"{\"y\":2}"`))
+	require.NotEqual(t, "id-1", third.ID, "ids are unique within an answer")
+	require.Equal(t, `{"y":2}`, third.Arguments)
+	require.Equal(t, "{}", a.WholeCall("id-4", "i", json.RawMessage("null")).Arguments)
+
 	r := a.Response(llm.FinishStop)
 	require.Equal(t, "ab", r.Content)
 	require.Equal(t, "hm", r.Reasoning)
 	require.Equal(t, llm.FinishToolCalls, r.FinishReason)
-	require.Equal(t, []llm.ToolCall{{ID: "id-1", Name: "f", Arguments: `{"x":1}`}, {ID: second.ID, Name: "g", Arguments: "{}"}}, r.ToolCalls)
+	require.Equal(t, []llm.ToolCall{
+		{ID: "id-1", Name: "f", Arguments: `{"x":1}`}, {ID: second.ID, Name: "g", Arguments: "{}"},
+		{ID: third.ID, Name: "h", Arguments: `{"y":2}`}, {ID: "id-4", Name: "i", Arguments: "{}"},
+	}, r.ToolCalls)
 	require.Equal(t, llm.FinishLength, a.Response(llm.FinishLength).FinishReason)
 }
 
