@@ -1,0 +1,33 @@
+package natstest
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"github.com/nats-io/nats-server/v2/server/ats"
+)
+
+// Bubble runs f in a synctest bubble, where time moves only while every
+// goroutine waits. Servers and connections must be made with the t that f gets:
+// their cleanup then runs inside the bubble.
+//
+// nats.go keeps timers in a package-wide sync.Pool, and a timer that one bubble
+// made must not be used outside it. A sync.Pool forgets what it holds after two
+// collections, so Bubble forces them on both sides. The server's stores share one
+// clock goroutine per process, which waits on a channel from outside and would
+// keep the bubble's time from moving if it lived inside, so Bubble holds it open
+// outside. A test binary that has bubbles must not run tests in parallel.
+func Bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	ats.Register()
+	defer ats.Unregister()
+	dropPools()
+	defer dropPools()
+	synctest.Test(t, f)
+}
+
+func dropPools() {
+	runtime.GC()
+	runtime.GC()
+}

@@ -1,0 +1,3 @@
+// Package natstest starts real NATS servers for tests: inside a synctest bubble
+// without a socket, on a loopback port that survives a restart, or as a cluster.
+package natstest
