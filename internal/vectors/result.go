@@ -137,7 +137,9 @@ func (v *Vector) checkFailure(t testing.TB, r *Result) {
 		want = *e.Content
 	}
 	require.Equal(t, want, r.Visible)
-	checkUsage(t, e.Usage, f.Usage)
+	if e.Usage != nil { // a failure may know more than a case asks for
+		checkUsage(t, e.Usage, f.Usage)
+	}
 	if e.RequestID != nil {
 		require.Equal(t, *e.RequestID, f.RequestID)
 	}

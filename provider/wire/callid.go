@@ -39,3 +39,13 @@ func callID(random []byte) string {
 	}
 	return string(id[:])
 }
+
+// ShortCallID returns id if it is one of nine letters and digits, as Mistral
+// demands, else such an id made from it: the same for a call and its result.
+func ShortCallID(id string) string {
+	if len(id) == callIDLength && !strings.ContainsFunc(id, func(r rune) bool { return !strings.ContainsRune(callIDAlphabet, r) }) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return callID(sum[:])
+}

@@ -1,0 +1,144 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/url"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider/wire"
+)
+
+// Provider makes calls to one server. It may be used by many goroutines at once.
+type Provider struct {
+	cfg    Config
+	base   url.URL
+	client *wire.Client
+}
+
+var _ llm.Completer = (*Provider)(nil)
+
+// New makes a Provider, or says which setting cannot apply.
+func New(cfg Config) (*Provider, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.Family = cmp.Or(cfg.Family, FamilyOpenAI)
+	if cfg.MaxTokensField == "" {
+		cfg.MaxTokensField = maxTokens
+		if cfg.Family == FamilyOpenAI {
+			cfg.MaxTokensField = maxCompletionTokens
+		}
+	}
+	base, err := wire.ParseBase(cmp.Or(cfg.BaseURL, defaultBaseURL))
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{cfg: cfg, base: *base, client: wire.New(wire.Config{
+		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
+	})}, nil
+}
+
+// Close drops the connections that no call uses.
+func (p *Provider) Close() { p.client.Close() }
+
+// Complete asks for the whole answer.
+func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return p.ask(ctx, req, false, func(llm.Frame) bool { return true })
+}
+
+// Stream asks for the answer in pieces.
+func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
+	return func(yield func(llm.Frame, error) bool) {
+		resp, err := p.ask(ctx, req, true, func(f llm.Frame) bool { return yield(f, nil) })
+		switch {
+		case errors.Is(err, errLeft):
+		case err != nil:
+			yield(llm.Frame{}, err)
+		default:
+			yield(llm.Frame{Type: llm.FrameEnd, Response: resp}, nil)
+		}
+	}
+}
+
+// errLeft says that the reader of a stream has left its loop.
+var errLeft = errors.New("the reader has left")
+
+// ask makes the one call and hands out the pieces of the answer. A server may
+// answer a request for a stream with one body and the other way round, so the
+// body's first byte decides how it is read.
+func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit func(llm.Frame) bool) (*llm.Response, error) {
+	call, err := p.call(req, stream)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.client.Post(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Close()
+	if !resp.OK() {
+		return nil, resp.Failure()
+	}
+	first, err := resp.First()
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{resp: resp, emit: emit}
+	var r reader = &chat{answer: a}
+	if p.cfg.API == APIResponses {
+		r = &responses{answer: a}
+	}
+	switch first {
+	case 0, '<': // nothing, or a page of whatever stands in the path
+		return nil, resp.Broken(wire.ErrBroken)
+	case '{', '[':
+		err = whole(resp, r)
+	default:
+		err = pieces(ctx, resp, r)
+	}
+	if err != nil {
+		return nil, a.failed(err)
+	}
+	return a.response(req)
+}
+
+// call translates the request.
+func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, error) {
+	encode := p.cfg.chatBody
+	if p.cfg.API == APIResponses {
+		encode = p.cfg.responsesBody
+	}
+	body, err := encode(req, stream)
+	if err != nil {
+		return wire.Call{}, err
+	}
+	call := wire.Call{URL: p.url(req.Model), Body: body, Accept: wire.AcceptJSON}
+	if stream {
+		call.Accept = wire.AcceptSSE
+	}
+	return call, nil
+}
+
+func (p *Provider) url(model string) string {
+	u, door := p.base, "chat/completions"
+	if p.cfg.API == APIResponses {
+		door = "responses"
+	}
+	switch azure := p.cfg.Azure; {
+	case azure == nil && u.Path == "":
+		u.Path = "/v1"
+	case azure == nil:
+	case azure.APIVersion == "":
+		u = *u.JoinPath("openai/v1")
+	case p.cfg.API == APIResponses:
+		u = *u.JoinPath("openai")
+		u.RawQuery = "api-version=" + url.QueryEscape(azure.APIVersion)
+	default:
+		u = *u.JoinPath("openai/deployments", url.PathEscape(model))
+		u.RawQuery = "api-version=" + url.QueryEscape(azure.APIVersion)
+	}
+	return u.JoinPath(door).String()
+}

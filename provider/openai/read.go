@@ -1,0 +1,71 @@
+package openai
+
+import (
+	"context"
+	"errors"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+	"github.com/llmbus/llmbus/provider/wire"
+)
+
+// reader takes the JSON of one API: a whole answer, or one event of a stream.
+type reader interface {
+	take(event string, data []byte) error
+	gathered() *answer
+}
+
+// reported is an error that came within an answer.
+type reported struct{ problem wire.Problem }
+
+// Error has no words of the provider's.
+func (*reported) Error() string { return "the provider reported an error" }
+
+// whole reads an answer in one body.
+func whole(resp *wire.Response, r reader) error {
+	body, err := resp.ReadAll()
+	if err != nil {
+		return err
+	}
+	if err := r.take("", body); err != nil {
+		return err
+	}
+	if !r.gathered().seen {
+		return wire.ErrBroken // JSON, but no answer
+	}
+	r.gathered().done()
+	return nil
+}
+
+// pieces reads an answer as server-sent events. From the finish reason on the
+// answer is good whatever follows; what usually follows is its usage.
+func pieces(ctx context.Context, resp *wire.Response, r reader) error {
+	events, a := resp.SSE(), r.gathered()
+	for {
+		event, err := events.Next()
+		switch {
+		case err != nil && a.finish != "" && !cancelled(ctx):
+			return nil
+		case err != nil:
+			return resp.Broken(err)
+		case event.Done():
+			a.done()
+			return nil
+		}
+		finished := a.finish != ""
+		switch err := r.take(event.Name, event.Data); {
+		case err != nil && finished && !errors.Is(err, errLeft):
+			return nil
+		case err != nil:
+			return err
+		case !finished && a.finish != "":
+			resp.EndWithin(usageGrace)
+		}
+	}
+}
+
+// cancelled reports whether the caller went away, in contrast to a limit on the
+// time that a provider may be silent.
+func cancelled(ctx context.Context) bool {
+	return ctx.Err() != nil && provider.FromContext(ctx).Outcome == llm.OutcomeCancelled
+}
