@@ -76,7 +76,7 @@ func (c *Config) header() http.Header {
 
 // Capabilities is what models behind this API can do, unless a target's own
 // settings say otherwise.
-func Capabilities() provider.Capabilities {
+func (c *Config) Capabilities() provider.Capabilities {
 	return provider.Capabilities{
 		Tools: true, ToolChoice: true, Vision: true, ImageURLs: true, JSONSchema: true, Streaming: true,
 		ContextWindow: 200_000,

@@ -47,7 +47,7 @@ type reader struct {
 func (r *reader) take(data []byte, yield func(llm.Frame, error) bool) (more bool, err error) {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
-		return false, r.resp.Broken(wire.ErrBroken)
+		return false, r.malformed(data)
 	}
 	if a.Message == nil && !a.Done || isSet(a.Error) {
 		return false, r.resp.Classify(problem(data))
@@ -65,6 +65,15 @@ func (r *reader) take(data []byte, yield func(llm.Frame, error) bool) (more bool
 		}
 	}
 	return true, nil
+}
+
+// malformed tells an error of a proxy, in a form of its own, from what is no
+// JSON at all.
+func (r *reader) malformed(data []byte) error {
+	if p, ok := wire.ReadProblem(data); ok {
+		return r.resp.Classify(p)
+	}
+	return r.resp.Broken(wire.ErrBroken)
 }
 
 func isSet(raw json.RawMessage) bool {

@@ -61,6 +61,6 @@ func (c *Config) header() http.Header {
 
 // Capabilities is what every model behind this API can do. Tools and images
 // depend on the model, so a target must say so itself.
-func Capabilities() provider.Capabilities {
+func (c *Config) Capabilities() provider.Capabilities {
 	return provider.Capabilities{JSONSchema: true, Streaming: true, Seed: true}
 }
