@@ -23,6 +23,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	requests []Recorded
+	accepted int
 	conns    map[net.Conn]bool
 }
 
@@ -78,6 +79,13 @@ func (s *Server) Open() int {
 	return len(s.conns)
 }
 
+// Accepted is the number of connections that were made so far.
+func (s *Server) Accepted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepted
+}
+
 func (s *Server) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -85,6 +93,7 @@ func (s *Server) accept(listener net.Listener) {
 			return
 		}
 		s.mu.Lock()
+		s.accepted++
 		s.conns[conn] = true
 		s.mu.Unlock()
 		s.serving.Go(func() {

@@ -23,6 +23,7 @@ type answer struct {
 	finish  llm.FinishReason // empty until the answer is finished
 	usage   *llm.Usage       // the last one that came
 	version string           // the exact model
+	over    bool             // nothing follows
 	seen    bool             // any part of an answer came, however empty
 	refused bool
 }
@@ -60,8 +61,9 @@ func (a *answer) send(f llm.Frame) error {
 	return nil
 }
 
-// done ends a stream whose server says so.
+// done ends an answer whose server says that nothing follows.
 func (a *answer) done() {
+	a.over = true
 	a.finish = cmp.Or(a.finish, llm.FinishUnknown)
 	a.resp.Done()
 }

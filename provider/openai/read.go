@@ -58,6 +58,8 @@ func pieces(ctx context.Context, resp *wire.Response, r reader) error {
 			return nil
 		case err != nil:
 			return err
+		case a.over:
+			return nil
 		case !finished && a.finish != "":
 			resp.EndWithin(usageGrace)
 		}

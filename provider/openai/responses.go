@@ -130,6 +130,7 @@ func (r *responses) final(body *responseBody) error {
 	case body.Status == "in_progress", body.Status == "queued": // nothing will follow
 		return wire.ErrBroken
 	}
+	r.done() // there is no [DONE], and the usage has come
 	return nil
 }
 
