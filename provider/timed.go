@@ -46,8 +46,9 @@ func (t *Timed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fram
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 
-		silence := startSilence(t.Limit.FirstToken, func() { cancel(Fail(llm.OutcomeFirstTokenTimeout, nil)) })
-		defer func() { silence.stop() }()
+		silent := silence{cancel: cancel, idle: t.Limit.Idle}
+		silent.start(t.Limit.FirstToken, llm.OutcomeFirstTokenTimeout)
+		defer silent.stop()
 		for frame, err := range t.Inner.Stream(ctx, req) {
 			if err != nil {
 				if ctx.Err() != nil {
@@ -56,17 +57,16 @@ func (t *Timed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fram
 				yield(llm.Frame{}, err)
 				return
 			}
-			if !frame.Progress() {
-				if !yield(frame, nil) {
-					return
-				}
-				continue
+			progress := frame.Progress()
+			if progress {
+				silent.stop()
 			}
-			silence.stop()
 			if !yield(frame, nil) {
 				return
 			}
-			silence = startSilence(t.Limit.Idle, func() { cancel(Fail(llm.OutcomeIdleTimeout, nil)) })
+			if progress {
+				silent.again()
+			}
 		}
 	}
 }
@@ -78,18 +78,33 @@ func (t *Timed) withTotal(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, t.Limit.Total, Fail(llm.OutcomeTimeout, nil))
 }
 
-// silence calls its function once when nothing has stopped it for long enough.
-type silence struct{ timer *time.Timer }
-
-func startSilence(limit time.Duration, passed func()) silence {
-	if limit <= 0 {
-		return silence{}
-	}
-	return silence{time.AfterFunc(limit, passed)}
+// silence cancels a stream in which nothing happens for too long. It has two
+// timers in all, one until the first token and one for every gap after it.
+type silence struct {
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer // runs or is stopped; nil where there is no limit
+	armed  bool        // timer is the one for gaps
 }
 
-func (s silence) stop() {
+func (s *silence) start(limit time.Duration, outcome llm.Outcome) {
+	if limit > 0 {
+		s.timer = time.AfterFunc(limit, func() { s.cancel(Fail(outcome, nil)) })
+	}
+}
+
+func (s *silence) stop() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+}
+
+func (s *silence) again() {
+	if s.armed {
+		s.timer.Reset(s.idle)
+		return
+	}
+	s.timer = nil
+	s.start(s.idle, llm.OutcomeIdleTimeout)
+	s.armed = s.timer != nil
 }

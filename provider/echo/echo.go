@@ -3,6 +3,7 @@ package echo
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/llmbus/llmbus/llm"
@@ -60,6 +61,11 @@ func supported(req *llm.Request) error {
 		return wire.Unsupported("a JSON schema")
 	case req.ToolChoice != nil && req.ToolChoice.Mode != llm.ToolChoiceAuto && req.ToolChoice.Mode != llm.ToolChoiceNone:
 		return wire.Unsupported("a forced tool call")
+	}
+	for _, m := range req.Messages {
+		if slices.ContainsFunc(m.Content, func(p llm.Part) bool { return p.Type == llm.PartImage }) {
+			return wire.Unsupported("an image")
+		}
 	}
 	return nil
 }

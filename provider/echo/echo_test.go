@@ -47,7 +47,9 @@ func TestWhatItCannotDoIsRefused(t *testing.T) {
 	withSchema, withTool := ask("hi"), ask("hi")
 	withSchema.JSONSchema = &llm.JSONSchema{Schema: json.RawMessage(`{}`)}
 	withTool.ToolChoice = &llm.ToolChoice{Mode: llm.ToolChoiceRequired}
-	for _, req := range []*llm.Request{withSchema, withTool} {
+	withImage := ask("hi")
+	withImage.Messages[1].Content = llm.Content{{Type: llm.PartImage, Image: &llm.ImageURL{URL: "https://a.example/b.png"}}}
+	for _, req := range []*llm.Request{withSchema, withTool, withImage} {
 		_, err := echo.Provider{}.Complete(t.Context(), req)
 		require.Equal(t, provider.DetailUnsupported, provider.AsFailure(err).Detail)
 		for _, err := range (echo.Provider{}).Stream(t.Context(), req) {
