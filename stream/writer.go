@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,8 +21,8 @@ type Target struct {
 	// PingEvery is the longest silence; 0 sends no pings.
 	PingEvery time.Duration
 
-	// FirstReply and PingReply are the reply subjects of the first frame and of
-	// pings. The server answers there with "no responders" when nobody listens to
+	// FirstReply and PingReply are the reply subjects of the first frame, whatever
+	// its type, and of pings. The server answers there with "no responders" when nobody listens to
 	// Subject, which is how a worker notices that the caller is gone. Empty asks
 	// for no such answer.
 	FirstReply, PingReply string
@@ -195,11 +196,11 @@ func (w *Writer) publish(f llm.Frame) error {
 // header nor a reply subject.
 func (w *Writer) send(f *llm.Frame) error {
 	msg := nats.Msg{Subject: w.to.Subject, Data: w.buf}
-	switch {
-	case f.Type == llm.FramePing:
-		msg.Reply = w.to.PingReply
-	case f.Seq == 1:
+	if f.Seq == 1 {
 		msg.Reply = w.to.FirstReply
+	}
+	if f.Type == llm.FramePing {
+		msg.Reply = cmp.Or(msg.Reply, w.to.PingReply)
 	}
 	if w.to.Header != nil && (f.Seq == 1 || f.Terminal()) {
 		msg.Header = w.to.Header(f)

@@ -1,0 +1,72 @@
+package bus
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
+)
+
+// headers of a reply, a first or a last frame. resp and e may be nil.
+func headers(id string, resp *llm.Response, e *llm.Error) nats.Header {
+	h := nats.Header{}
+	if id != "" {
+		h[subjects.HeaderRequestID] = []string{id}
+	}
+	if resp != nil {
+		if resp.Provider != "" {
+			h[subjects.HeaderProvider] = []string{resp.Provider}
+		}
+		h[subjects.HeaderServedBy] = []string{string(resp.ServedBy)}
+	}
+	if e != nil {
+		h[subjects.HeaderError] = []string{e.Error()}
+		h[subjects.HeaderErrorCode] = []string{strconv.Itoa(e.Code.Status())}
+		if e.RetryAfterMS > 0 {
+			h[subjects.HeaderRetryAfter] = []string{strconv.FormatInt((e.RetryAfterMS+999)/1000, 10)}
+		}
+	}
+	return h
+}
+
+// applyHeaders copies what the headers of a request say into req.
+func (w *Worker) applyHeaders(req *llm.Request, h nats.Header) error {
+	req.TraceParent = h.Get(subjects.HeaderTraceParent)
+	if req.Class == "" {
+		req.Class = llm.Class(h.Get(subjects.HeaderClass))
+	}
+	switch req.Class {
+	case "", llm.ClassInteractive, llm.ClassBackground, llm.ClassStructured:
+	default:
+		return llm.Errorf(llm.CodeInvalidRequest, "%s must be interactive, background or structured", subjects.HeaderClass)
+	}
+	if !w.cfg.TenantHeader || req.Tenant != "" {
+		return nil
+	}
+	if req.Tenant = h.Get(subjects.HeaderTenant); req.Tenant != "" && !subjects.ValidRequestID(req.Tenant) {
+		return llm.Errorf(llm.CodeInvalidRequest, "%s must be at most %d printable ASCII characters without space", subjects.HeaderTenant, subjects.MaxRequestID)
+	}
+	return nil
+}
+
+// allowed is the time from arrival that a request has: the least of what its
+// header, its body and the worker say. It is not positive for a request that
+// was late when it was sent.
+func (w *Worker) allowed(req *llm.Request, h nats.Header) (time.Duration, error) {
+	limit := w.cfg.MaxTimeout
+	if req.TimeoutMS > 0 {
+		limit = min(limit, time.Duration(req.TimeoutMS)*time.Millisecond)
+	}
+	text := h.Get(subjects.HeaderTimeoutMS)
+	if text == "" {
+		return limit, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, llm.Errorf(llm.CodeInvalidRequest, "%s must be a whole number of milliseconds", subjects.HeaderTimeoutMS)
+	}
+	return min(limit, time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond), nil
+}

@@ -1,0 +1,70 @@
+package bus
+
+import (
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
+)
+
+// presence makes the reply subjects on which the server reports that nobody
+// listens: <inbox>.<request id>.first for a stream's first frame, and
+// <inbox>.<request id>.ping.
+type presence struct{ inbox string }
+
+const (
+	firstFrame = "first"
+	anyPing    = "ping"
+
+	// As the server marks its report.
+	statusHeader = "Status"
+	noResponders = "503"
+)
+
+// subjects gives the reply subjects for a streamed request; empty asks for no
+// report. The package comment says when one is asked for.
+func (p presence) subjects(j *job) (first, ping string) {
+	prefix := p.inbox + "." + subjects.Escape(j.req.ID) + "."
+	if !j.inbox() {
+		return prefix + firstFrame, prefix + anyPing
+	}
+	if strings.HasPrefix(j.reply, "_R_") || strings.HasPrefix(j.reply, "_GR_") {
+		return "", ""
+	}
+	return "", prefix + anyPing
+}
+
+// onPresence takes a report and cancels the request whose caller is gone.
+func (w *Worker) onPresence(msg *nats.Msg) {
+	if msg.Header.Get(statusHeader) != noResponders {
+		return
+	}
+	token, kind, _ := strings.Cut(strings.TrimPrefix(msg.Subject, w.presence.inbox+"."), ".")
+	id, ok := subjects.Unescape(token)
+	if !ok {
+		return
+	}
+	r, ok := w.active.get(id)
+	switch {
+	case !ok:
+	case kind == firstFrame && r.replies:
+		r.unheard.Store(true)
+	case !r.unheard.Load():
+		w.stats.callerGone.Add(1)
+		r.cancel(llm.Errorf(llm.CodeCancelled, "the caller is gone"))
+	}
+}
+
+// onCancel takes a llm.cancel.<request-id>.
+func (w *Worker) onCancel(msg *nats.Msg) {
+	id, ok := subjects.ParseCancel(msg.Subject)
+	if !ok {
+		return
+	}
+	if r, ok := w.active.get(id); ok {
+		w.stats.cancels.Add(1)
+		r.cancel(llm.ErrCancelled)
+	}
+}

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/stream"
+)
+
+// overdue is how long a Completer may take to return after its context ended
+// before the caller is answered without it. A good one returns at once and
+// brings the history of its attempts.
+const overdue = 250 * time.Millisecond
+
+// take is called for every message, one after another, and never waits.
+func (w *Worker) take(ctx context.Context, msg *nats.Msg) {
+	arrived := time.Now()
+	w.stats.requests.Add(1)
+	if !w.slots.take(arrived) {
+		w.stats.busy.Add(1)
+		busy := llm.Errorf(llm.CodeBusy, "all %d slots of the worker are taken", w.cfg.Slots)
+		busy.RetryAfterMS = w.cfg.BusyAfter.Milliseconds()
+		w.refuse(msg, busy)
+		return
+	}
+	w.running.Go(func() {
+		defer func() { w.slots.give(time.Now()) }()
+		w.serve(ctx, msg, arrived)
+	})
+}
+
+// serve takes one request from admission to its terminal message.
+func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
+	if !w.mayAnswer(msg) {
+		return
+	}
+	j, err := w.admit(msg, arrived)
+	switch {
+	case err != nil:
+		e, _ := terminal(ctx, err)
+		w.refuse(msg, e)
+		return
+	case j.reply == "" && j.frames == "":
+		w.unanswerable()
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !w.active.add(j.req.ID, &running{cancel: cancel, replies: j.reply != ""}) {
+		w.refuse(msg, llm.Errorf(llm.CodeInvalidRequest, "a request with this id is under way; every request needs an id of its own"))
+		return
+	}
+	defer w.active.remove(j.req.ID)
+	w.run(ctx, j)
+}
+
+// run works on an admitted request.
+func (w *Worker) run(ctx context.Context, j *job) {
+	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
+	defer cancel()
+	a := w.newAnswer(j)
+	if ctx.Err() != nil {
+		a.finish(nil, fromCause(ctx))
+		return
+	}
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(overdue, func() { a.finish(nil, fromCause(ctx)) })
+	})
+	defer stop()
+	resp, err := w.call(ctx, j.req, a.frames)
+	if err == nil {
+		a.finish(resp, nil)
+		return
+	}
+	e, expected := terminal(ctx, err)
+	if !expected {
+		w.log.Error("request failed in an unexpected way", "id", j.req.ID, "feature", j.req.Feature, "error_type", fmt.Sprintf("%T", err))
+	}
+	a.finish(nil, e)
+}
+
+// call asks the Completer. A panic becomes an error; neither its value, which
+// may hold a prompt, nor anything else of the request is logged.
+func (w *Worker) call(ctx context.Context, req *llm.Request, frames *stream.Writer) (resp *llm.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.stats.panics.Add(1)
+			w.log.Error("panic", "id", req.ID, "feature", req.Feature, "value_type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			resp, err = nil, llm.Errorf(llm.CodeInternal, "the worker made a mistake; its log tells more")
+		}
+	}()
+	if frames == nil {
+		resp, err = w.cfg.Completer.Complete(ctx, req)
+	} else {
+		resp, err = w.forward(ctx, req, frames)
+	}
+	if resp == nil && err == nil {
+		err = errNoAnswer
+	}
+	return resp, err
+}
+
+// forward passes frames on as they come and returns the Response of the last.
+func (w *Worker) forward(ctx context.Context, req *llm.Request, frames *stream.Writer) (*llm.Response, error) {
+	for f, err := range w.cfg.Completer.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Type == llm.FrameError:
+			return nil, f.Error
+		case f.Type == llm.FrameEnd:
+			return f.Response, nil
+		}
+		// A frame that the connection did not take is a gap to the reader, who has
+		// the whole Response to fill it; a stream that ended without us needs no more.
+		if err := frames.Write(f); errors.Is(err, stream.ErrEnded) {
+			return nil, err
+		}
+	}
+	return nil, errNoEnd
+}
