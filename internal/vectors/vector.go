@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -115,6 +116,10 @@ type ExpectCall struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
+
+// Dir is the folder of cases to play: the one that LLMBUS_VECTORS names, so that
+// other sets can be run, or else the project's own.
+func Dir(own string) string { return cmp.Or(os.Getenv("LLMBUS_VECTORS"), own) }
 
 // Load reads the cases of a folder that keep accepts, in the order of their
 // names.

@@ -10,7 +10,7 @@ import (
 
 // TestVectors plays every recorded shape of the API's behaviour.
 func TestVectors(t *testing.T) {
-	cases, err := vectors.Load("../../chain/testdata/vectors", func(v *vectors.Vector) bool { return v.Provider == "anthropic" })
+	cases, err := vectors.Load(vectors.Dir("../../chain/testdata/vectors"), func(v *vectors.Vector) bool { return v.Provider == "anthropic" })
 	require.NoError(t, err)
 	for _, v := range cases {
 		t.Run(v.Name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func settings(v *vectors.Vector, url string) openai.Config {
 }
 
 func TestVectors(t *testing.T) {
-	cases, err := vectors.Load("../../chain/testdata/vectors", spoken)
+	cases, err := vectors.Load(vectors.Dir("../../chain/testdata/vectors"), spoken)
 	require.NoError(t, err)
 	for _, v := range cases {
 		t.Run(v.Name, func(t *testing.T) {
