@@ -27,6 +27,10 @@ type Config struct {
 	MaxLine        int              // bytes of one line or event of a stream; 0 is 16 MiB
 	TLS            *tls.Config      // nil is the system's
 	Now            func() time.Time // for Retry-After dates; nil is time.Now
+
+	// Transport makes the calls in place of one of the Client's own; the settings
+	// of connections then do not apply.
+	Transport http.RoundTripper
 }
 
 const (
@@ -58,8 +62,11 @@ func New(cfg Config) *Client {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Transport == nil {
+		cfg.Transport = newTransport(cfg)
+	}
 	return &Client{cfg: cfg, http: &http.Client{
-		Transport:     newTransport(cfg),
+		Transport:     cfg.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
