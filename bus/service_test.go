@@ -65,6 +65,7 @@ func TestASlowConsumerDoesNotEndTheService(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		srv := natstest.Server(t)
 		nc := natstest.Connect(t, srv)
+		nc.SetErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}) // as an application's, before the service
 		_, stop := startWorker(t, nc, model{fake.New()})
 		r := &rig{caller: natstest.Connect(t, srv)}
 		slow, err := nc.SubscribeSync("slow")

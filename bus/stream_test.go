@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/bus"
@@ -146,6 +147,7 @@ func TestASlowReaderHoldsUpNobody(t *testing.T) {
 			pieces[i] = "x"
 		}
 		r := start(t, model{fake.New(fake.Answer(pieces...))}, func(c *bus.Config) { c.Slots = 2 })
+		r.caller.SetErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
 		slow := r.listen(t, subjects.Stream("", "slow"))
 		require.NoError(t, slow.SetPendingLimits(10, -1))
 		r.ask(t, msg(`{"prompt":"hi","stream":true}`, subjects.HeaderRequestID, "slow"))
