@@ -27,9 +27,10 @@ func (h *health) note(ok bool, now time.Time) {
 }
 
 // poor reports that KV has failed for two seconds, which is longer than the
-// election of a leader takes. It wears off, so that the next caller tries.
+// election of a leader takes. It wears off after three without a call, so that
+// the next caller tries.
 func (h *health) poor(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.since.IsZero() && now.Sub(h.since) > 2*time.Second && now.Sub(h.last) < 5*time.Second
+	return !h.since.IsZero() && now.Sub(h.since) > 2*time.Second && now.Sub(h.last) < 3*time.Second
 }
