@@ -30,7 +30,8 @@ const (
 
 // Change is one step of a key. Entry is the new value; without one it has only
 // the key and, if a marker told, its revision and times. Old is the value
-// before, with revision 0 if there was none.
+// before: its Key is empty if there was none, and its Revision is 0 if it was of
+// a bucket that has been made anew since and counts from 1 again.
 type Change struct {
 	Op         Op
 	Entry, Old Entry

@@ -98,10 +98,13 @@ func (r *replica) adopt(s snapshot, now time.Time) ([]Change, error) {
 // apply changes next by u if u is newer than what is known, or anew.
 func (r *replica) apply(next map[string]*Entry, u update, anew bool, changes []Change) []Change {
 	var old Entry
-	if e := next[u.Key]; e != nil {
+	e, had := next[u.Key]
+	if had {
 		old = *e
 	}
-	if !anew && (u.Revision <= old.Revision || u.Revision <= r.gone[u.Key]) {
+	if anew {
+		old.Revision = 0
+	} else if u.Revision <= old.Revision || u.Revision <= r.gone[u.Key] {
 		return changes
 	}
 	if u.op == OpPut {
@@ -111,8 +114,8 @@ func (r *replica) apply(next map[string]*Entry, u update, anew bool, changes []C
 	}
 	delete(next, u.Key)
 	r.gone[u.Key] = u.Revision
-	if old.Revision == 0 {
-		return changes // it never had a value here
+	if !had {
+		return changes
 	}
 	return append(changes, Change{Op: u.op, Entry: u.Entry, Old: old})
 }
