@@ -18,6 +18,8 @@ var (
 
 	// ErrNotMirrored means that a bucket does not republish its changes.
 	ErrNotMirrored = errors.New("bucket does not republish its changes")
+
+	errPausing = errors.New("the bucket could not be read a moment ago")
 )
 
 // BucketError says which setting of an existing bucket does not fit and what to

@@ -13,7 +13,8 @@ type Flag struct {
 	Key    string // as in the bucket, escaped
 	On     bool
 	Now    bool   // "off now": what is in flight is stopped too
-	Reason string // free text of whoever set it
+	By     string // who set it, if the value says so
+	Reason string // free text
 
 	// Unrecognised is true for a value that is none of the words. It counts as
 	// off: whoever wrote it wanted something to stop.
@@ -26,21 +27,52 @@ type Flag struct {
 // words of a flag's value, in lower case.
 var words = map[string]bool{"on": true, "true": true, "1": true, "off": false, "false": false, "0": false}
 
-// parseFlag reads a value: one of the words, then "now" if it is an off word,
-// then a reason. Case and the white space around and between do not matter.
-// Nothing in it can make it fail: what is not understood is off.
+// parseFlag reads a value:
+//
+//	(on|true|1|off|false|0) [now] [@who] [reason]
+//
+// "now" has a meaning after an off word only. Case and the white space around
+// and between do not matter. What does not begin with one of the words is off.
 func parseFlag(key, value string) Flag {
 	word, rest := cutWord(value)
 	on, known := words[strings.ToLower(word)]
-	f := Flag{Key: key, On: on, Reason: rest, Unrecognised: !known}
+	f := Flag{Key: key, On: on, Unrecognised: !known}
 	if !known {
-		f.Reason = ""
 		return f
 	}
-	if now, reason := cutWord(rest); !on && strings.EqualFold(now, "now") {
-		f.Now, f.Reason = true, reason
+	if now, after := cutWord(rest); !on && strings.EqualFold(now, "now") {
+		f.Now, rest = true, after
 	}
+	if who, after := cutWord(rest); strings.HasPrefix(who, "@") {
+		f.By, rest = who[1:], after
+	}
+	f.Reason = rest
 	return f
+}
+
+// value is the text that parseFlag reads back.
+func (f Flag) value() (string, error) {
+	if strings.ContainsFunc(f.By, isSpace) {
+		return "", fmt.Errorf("flag %s: who must be one word, not %q", f.Key, f.By)
+	}
+	if f.On && f.Now {
+		return "", fmt.Errorf("flag %s: now goes with off only", f.Key)
+	}
+	text := "off"
+	if f.On {
+		text = "on"
+	}
+	if f.Now {
+		text += " now"
+	}
+	if f.By != "" {
+		text += " @" + f.By
+	}
+	text = strings.TrimSpace(text + " " + strings.TrimSpace(f.Reason))
+	if back := parseFlag(f.Key, text); back.Now != f.Now || back.By != f.By {
+		return "", fmt.Errorf("flag %s: the reason must not begin with \"now\" or \"@\"", f.Key)
+	}
+	return text, nil
 }
 
 // cutWord splits s after its first word.
@@ -53,20 +85,6 @@ func cutWord(s string) (word, rest string) {
 }
 
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\v\f", r) }
-
-// Value is the text that parseFlag reads back.
-func (f Flag) Value() string {
-	word := "off"
-	switch {
-	case f.On:
-		word = "on"
-	case f.Now:
-		word = "off now"
-	case strings.HasPrefix(strings.ToLower(f.Reason), "now"):
-		return "off : " + f.Reason // or the reason would read as "off now"
-	}
-	return strings.TrimSpace(word + " " + f.Reason)
-}
 
 // Keys of the flags. Names may be any text.
 

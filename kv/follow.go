@@ -40,7 +40,7 @@ type follower struct {
 func (m *Mirror) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &follower{Mirror: m, timer: time.NewTimer(0), cancel: func() {},
-		replica: replica{gone: make(map[string]uint64), entries: *m.entries.Load()}}
+		replica: newReplica(*m.entries.Load())}
 	defer f.wg.Wait()
 	defer cancel()
 	defer m.until.Store(0)

@@ -43,6 +43,10 @@ type replica struct {
 	behind  int
 }
 
+func newReplica(entries map[string]*Entry) replica {
+	return replica{entries: entries, gone: make(map[string]uint64)}
+}
+
 // push applies one change that the server announced.
 func (r *replica) push(u update) []Change {
 	if u.Revision <= r.floor {
