@@ -1,0 +1,84 @@
+package config_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/internal/config"
+)
+
+const overEcho = "targets: [{provider: echo, model: echo}]"
+
+func names(cfg *config.Config) (providers, features []string) {
+	for _, p := range cfg.Providers {
+		providers = append(providers, p.Name)
+	}
+	for _, f := range cfg.Features {
+		features = append(features, f.Name)
+	}
+	return providers, features
+}
+
+func texts(problems []config.Problem) []string {
+	var list []string
+	for _, p := range problems {
+		list = append(list, p.String())
+	}
+	return list
+}
+
+func TestAdopt(t *testing.T) {
+	good := config.Parts{"provider.echo": "{}", "feature.a": overEcho}
+	for _, tc := range []struct {
+		name       string
+		prev, next config.Parts
+		want       config.Parts
+		problems   []string
+	}{
+		{"all of it", nil, good, good, nil},
+		{"a bad part without a past is left out", nil,
+			config.Parts{"provider.echo": "{}", "feature.a": overEcho, "feature.b": "targets: 5", "junk": "1"}, good,
+			[]string{"llm_features/feature.b:1:1: features.b.targets: must be a list",
+				"llm_features/junk: unknown key, which nothing reads; remove it with: nats kv del llm_features junk"}},
+		{"a bad part stays as it was", good, config.Parts{"provider.echo": "{}", "feature.a": "timeout: 0"}, good,
+			[]string{"llm_features/feature.a:1:1: features.a.timeout: must be a time with its unit, such as 20s, from 10ms to 1h",
+				"llm_features/feature.a:1:1: features.a.targets: names no target; add one, such as targets: [{provider: echo, model: echo}]"}},
+		{"the others move on", good, config.Parts{"provider.echo": "{}", "feature.a": "x", "feature.b": overEcho},
+			config.Parts{"provider.echo": "{}", "feature.a": overEcho, "feature.b": overEcho},
+			[]string{"llm_features/feature.a:1:1: features.a: must be a mapping of keys to values"}},
+		{"a provider in use is kept", good, config.Parts{"feature.a": overEcho}, good,
+			[]string{`llm_features/feature.a:1:12: features.a.targets[0].provider: there is no provider "echo"; add it under providers`}},
+		{"a provider out of use goes", good, config.Parts{}, config.Parts{}, nil},
+		{"a past that is refused too is given up", config.Parts{"provider.p": "kind: x", "feature.a": overEcho},
+			config.Parts{"provider.p": "kind: y", "feature.a": overEcho, "provider.echo": "{}"}, good,
+			[]string{"llm_features/provider.p:1:1: providers.p.kind: must be openai, anthropic, ollama, gemini or echo"}},
+		{"the digest is no part", nil, config.Parts{"applied_file": "abc"}, config.Parts{}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg, parts, problems := config.Adopt(tc.prev, tc.next, nil)
+			require.Equal(t, tc.want, parts)
+			require.Equal(t, tc.problems, texts(problems))
+			fresh, err := config.Read(parts)
+			require.NoError(t, err)
+			require.Equal(t, fresh, cfg)
+		})
+	}
+}
+
+func TestAdoptWithoutTheKeyOfAProvider(t *testing.T) {
+	prev := config.Parts{"provider.echo": "{}", "feature.a": overEcho}
+	next := config.Parts{"provider.echo": "{}", "provider.openai": "{}", "feature.a": "targets: [{provider: openai, model: m}]"}
+	cfg, parts, problems := config.Adopt(prev, next, func(p *config.Provider) error {
+		if p.KeyEnv != "" {
+			return errors.New("the environment variable " + p.KeyEnv + " is not set")
+		}
+		return nil
+	})
+	require.Equal(t, prev, parts)
+	providers, features := names(cfg)
+	require.Equal(t, []string{"echo"}, providers)
+	require.Equal(t, []string{"a"}, features)
+	require.Equal(t, "llm_features/provider.openai: providers.openai: the environment variable OPENAI_API_KEY is not set", problems[0].String())
+}
