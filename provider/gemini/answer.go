@@ -181,11 +181,11 @@ func (r *reader) conclude() (*llm.Response, error) {
 		return nil, r.resp.Broken(wire.ErrBroken)
 	case r.block, verdict.outcome == llm.OutcomeContentFiltered:
 		f := r.resp.Refusal(used)
-		f.Detail, f.Code = verdict.detail, wire.CleanID(r.reason)
+		f.Detail, f.Code = verdict.detail, wire.CleanCode(r.reason)
 		return nil, f
 	case verdict.outcome == llm.OutcomeInvalidOutput, r.asm.Empty():
 		f := r.resp.NoOutput(verdict.finish, used)
-		f.Code = wire.CleanID(r.reason)
+		f.Code = wire.CleanCode(r.reason)
 		return nil, f
 	}
 	answer := r.asm.Response(verdict.finish)

@@ -53,6 +53,9 @@ func (r *Response) RequestID() string {
 // CleanID returns an id that came in a body if it looks like one, else "".
 func CleanID(id string) string { return code(id, maxRequestID) }
 
+// CleanCode returns a code that came in an answer if it looks like one, else "".
+func CleanCode(s string) string { return code(s, maxCode) }
+
 // First returns the first byte of the body that is no white space and no byte
 // order mark, and leaves it to be read. It is 0 when the body is blank.
 func (r *Response) First() (byte, error) {
