@@ -15,7 +15,6 @@ var (
 	ErrBroken  = errors.New("the answer is not in the form it should have")
 
 	errBadRequest = errors.New("the request could not be made: check the URL")
-	errTooLarge   = errors.New("the answer's headers or body could not be read")
 )
 
 // transportError says in our words what the transport met. The text of the

@@ -50,7 +50,7 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 	}
 	if body[0] == '[' {
 		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		if json.Unmarshal(body, &list) == nil && len(list) > 0 && list[0][0] == '{' {
 			return ReadProblem(list[0])
 		}
 	}
