@@ -134,5 +134,5 @@ func (b *Breaker) tell(v view) {
 func (b *Breaker) configure(s Settings) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.settings = s.withDefaults()
+	b.settings = s
 }

@@ -63,12 +63,12 @@ func (f *fleet) add(s breaker.Settings) int {
 	f.groups = append(f.groups, g)
 	f.changes = append(f.changes, changes)
 	f.breakers = append(f.breakers, g.Breaker(key, s))
-	time.Sleep(time.Second)
+	<-g.Ready()
 	require.False(f.t, g.Degraded())
 	return len(f.groups) - 1
 }
 
-func start(t *testing.T, nc *nats.Conn, buckets *kv.Buckets, stops *[]func()) (*breaker.Group, func() []breaker.Change) {
+func start(t testing.TB, nc *nats.Conn, buckets *kv.Buckets, stops *[]func()) (*breaker.Group, func() []breaker.Change) {
 	t.Helper()
 	var changes list[breaker.Change]
 	g, err := breaker.New(breaker.Config{Conn: nc, Buckets: buckets, OnChange: changes.add})

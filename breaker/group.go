@@ -78,10 +78,11 @@ func New(c Config) (*Group, error) {
 // breaker, and the last settings given are those in force. Settings that do not
 // Validate are the caller's mistake; zero fields take their defaults.
 func (g *Group) Breaker(key string, s Settings) *Breaker {
+	s = s.withDefaults()
 	g.mu.Lock()
 	b := g.breakers[key]
 	if b == nil {
-		b = &Breaker{key: key, group: g, told: Change{To: Closed}}
+		b = &Breaker{key: key, group: g, settings: s, told: Change{To: Closed}}
 		b.view.Store(&view{state: Closed, begun: time.Now()})
 		g.breakers[key] = b
 	}
@@ -98,17 +99,29 @@ func (g *Group) Breaker(key string, s Settings) *Breaker {
 // Degraded reports that KV is out of reach, so that this process decides alone.
 func (g *Group) Degraded() bool { return g.store != nil && !g.store.reachable() }
 
+// Ready is closed when this process knows the fleet's breakers for the first
+// time; a worker that takes requests earlier may call a provider that is known
+// to be down. Without buckets it is closed from the start.
+func (g *Group) Ready() <-chan struct{} {
+	if g.store != nil {
+		return g.store.mirror.Ready()
+	}
+	ready := make(chan struct{})
+	close(ready)
+	return ready
+}
+
 // Run follows the bucket and the other workers' failures, shares what this
 // process decides, and calls OnChange. It blocks until ctx ends, shares what is
 // left within 2 s, and returns nil. It fails when the connection is closed.
 func (g *Group) Run(ctx context.Context) error {
-	defer g.logRest()
+	defer g.tellRest()
 	if g.conn != nil {
 		sub, err := g.listen()
 		if err != nil {
 			return fmt.Errorf("listening to failures: %w", err)
 		}
-		defer sub.Unsubscribe() //nolint:errcheck // the connection may be closed already
+		defer func() { _ = sub.Unsubscribe() }() // the connection may be closed already
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -168,8 +181,8 @@ func (g *Group) tellAll(ctx context.Context) {
 	}
 }
 
-// logRest tells what came up while Run was ending.
-func (g *Group) logRest() {
+// tellRest tells what came up while Run was ending.
+func (g *Group) tellRest() {
 	for {
 		select {
 		case c := <-g.changes:

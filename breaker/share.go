@@ -18,12 +18,11 @@ const (
 )
 
 // shareAll writes pending views, each when it is due, until ctx ends and then
-// once more.
+// what is left.
 func (g *Group) shareAll(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	defer cancel()
+	var wg sync.WaitGroup
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -32,9 +31,11 @@ func (g *Group) shareAll(ctx context.Context) {
 		case <-timer.C:
 		case <-g.wake:
 		case <-ctx.Done():
-			g.shareDue(detached, &wg)
-			wg.Wait()
-			cancel()
+			defer time.AfterFunc(lastWords, cancel).Stop()
+			for range 2 { // what is under way may leave something, such as a lease
+				g.shareDue(detached, &wg)
+				wg.Wait()
+			}
 			return
 		}
 	}
@@ -104,7 +105,7 @@ func (b *Breaker) share(ctx context.Context) {
 // write shares the view by compare-and-swap, again if it lost against a view
 // that it is newer than, until there is nothing to share.
 func (b *Breaker) write(ctx context.Context) error {
-	for range 4 {
+	for range 4 { // two conflicts in a row are rare
 		v := b.view.Load()
 		if !v.pending {
 			return nil
@@ -121,7 +122,7 @@ func (b *Breaker) write(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return kv.ErrConflict
 }
 
 // reread learns what won against the revision that was the base.
