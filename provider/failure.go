@@ -28,13 +28,14 @@ const (
 type Failure struct {
 	Outcome    llm.Outcome
 	Detail     Detail
-	Status     int            // HTTP status, 0 if none came
-	Code       string         // the provider's own error code, for logs: at most 64 of [A-Za-z0-9_.-]
-	RetryAfter *time.Duration // how long the provider asks to be left alone; nil is unknown
-	NoRetry    bool           // the provider forbids the same call again (x-should-retry: false)
-	ByPhrase   bool           // the class rests on the wording of a message, which may change unannounced: worth a log line
-	RequestID  string         // for a support ticket with the provider
-	Usage      *llm.Usage     // tokens that are likely billed all the same, if known
+	Status     int              // HTTP status, 0 if none came
+	Code       string           // the provider's own error code, for logs: at most 64 of [A-Za-z0-9_.-]
+	RetryAfter *time.Duration   // how long the provider asks to be left alone; nil is unknown
+	NoRetry    bool             // the provider forbids the same call again (x-should-retry: false)
+	ByPhrase   bool             // the class rests on the wording of a message, which may change unannounced: worth a log line
+	RequestID  string           // for a support ticket with the provider
+	Usage      *llm.Usage       // tokens that are likely billed all the same, if known
+	Finish     llm.FinishReason // why the model stopped, where the answer itself is the failure
 
 	err error
 }

@@ -1,0 +1,75 @@
+package chain
+
+import (
+	"slices"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// need is one thing that a request asks of a target.
+type need struct {
+	name string // as the caller knows it
+	met  func(*Target) bool
+}
+
+// needs lists what the request asks for beyond plain text.
+func needs(req *llm.Request) []need {
+	var list []need
+	add := func(wanted bool, name string, met func(*Target) bool) {
+		if wanted {
+			list = append(list, need{name, met})
+		}
+	}
+	images, links := pictures(req)
+	add(req.Stream, "stream", func(t *Target) bool { return t.Can.Streaming })
+	add(len(req.Tools) > 0, "tools", func(t *Target) bool { return t.Can.Tools })
+	add(forced(req.ToolChoice), "tool_choice", func(t *Target) bool { return t.Can.ToolChoice })
+	add(images, "image parts", func(t *Target) bool { return t.Can.Vision })
+	add(links, "images by URL", func(t *Target) bool { return t.Can.ImageURLs })
+	add(req.JSONSchema != nil, "json_schema", func(t *Target) bool { return t.Can.JSONSchema })
+	add(req.Seed != nil, "seed", func(t *Target) bool { return t.Can.Seed })
+	add(req.MaxTokens > 0, "max_tokens", func(t *Target) bool {
+		return t.Can.MaxOutputTokens == 0 || req.MaxTokens <= t.Can.MaxOutputTokens
+	})
+	return list
+}
+
+func forced(c *llm.ToolChoice) bool {
+	return c != nil && c.Mode != llm.ToolChoiceAuto && c.Mode != llm.ToolChoiceNone
+}
+
+func pictures(req *llm.Request) (images, links bool) {
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Content {
+			if p.Type != llm.PartImage || p.Image == nil {
+				continue
+			}
+			images = true
+			if _, _, data := p.Image.Data(); !data {
+				links = true
+			}
+		}
+	}
+	return images, links
+}
+
+// capable lists the targets that declare all the request needs and are
+// approved for its data class. Without any, the error names what is missing.
+func (f *Feature) capable(req *llm.Request) ([]*Target, error) {
+	list := make([]*Target, 0, len(f.Targets))
+	for i := range f.Targets {
+		if t := &f.Targets[i]; req.DataClass == "" || slices.Contains(t.Can.ApprovedFor, req.DataClass) {
+			list = append(list, t)
+		}
+	}
+	if len(list) == 0 {
+		return nil, llm.Errorf(llm.CodePolicyDenied, "no target of feature %q is approved for data_class %q", f.Name, req.DataClass)
+	}
+	for _, n := range needs(req) {
+		list = slices.DeleteFunc(list, func(t *Target) bool { return !n.met(t) })
+		if len(list) == 0 {
+			return nil, llm.Errorf(llm.CodeInvalidRequest, "%s: no target of feature %q can serve it together with the rest of the request", n.name, f.Name)
+		}
+	}
+	return list, nil
+}

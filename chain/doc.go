@@ -1,0 +1,27 @@
+// Package chain decides who is asked, for how long, and what comes next.
+//
+// A Router holds one pipeline for each feature. A request passes these stages,
+// one file each, all of the shape llm.Completer:
+//
+//	observed   one log line and the events of the request
+//	fallback   the feature's substitute when nothing served
+//	switched   kill switches
+//	Chain      the targets in order, under one deadline
+//
+// Chain makes attempts:
+//
+//	          ┌────────── retry, after a wait that fits the deadline ───────────┐
+//	          ▼                                                                 │
+//	pick a usable target ─► breaker ─► call, timed ─► validate ─► decide ─► done, stop
+//	          ▲                │ refused                              │
+//	          └────────────────┴───────────── next target ────────────┘
+//
+// Decisions are functions of values: decide reads the failure table in
+// table.go, share divides the remaining time. Nothing here knows NATS or HTTP.
+//
+// Invariants: one deadline for the whole operation, out of which retries and
+// waits come; a target is never called unless it declares what the request
+// needs, its breaker admits the call and no switch forbids it; after the first
+// visible frame of a stream there is no silent change of target; a call has one
+// outcome and its breaker hears of it once, at the end.
+package chain

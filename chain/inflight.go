@@ -1,0 +1,58 @@
+package chain
+
+import (
+	"context"
+	"sync"
+
+	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/llm"
+)
+
+// calls knows what is under way, so that a switch set to "off now" reaches it.
+type calls struct {
+	mu     sync.Mutex
+	active map[*inflight]struct{}
+}
+
+// inflight is a request, or with a target one call of it.
+type inflight struct {
+	req    *llm.Request
+	target *Target
+	cancel context.CancelCauseFunc
+}
+
+func newCalls() *calls { return &calls{active: make(map[*inflight]struct{})} }
+
+// enter books a request (t is nil) or a call; leave must be called at its end.
+func (c *calls) enter(ctx context.Context, req *llm.Request, t *Target) (_ context.Context, leave func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	entry := &inflight{req, t, cancel}
+	c.mu.Lock()
+	c.active[entry] = struct{}{}
+	c.mu.Unlock()
+	return ctx, func() {
+		c.mu.Lock()
+		delete(c.active, entry)
+		c.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// cut stops everything under way that a switch says must stop now.
+func (c *calls) cut(flags *kv.FlagSet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for entry := range c.active {
+		if entry.mustStop(flags) {
+			entry.cancel(llm.ErrSwitchedOff)
+		}
+	}
+}
+
+func (e *inflight) mustStop(flags *kv.FlagSet) bool {
+	if e.target != nil {
+		return flags.TargetOffNow(e.target.Provider, e.target.Model)
+	}
+	flag, off := flags.Off(e.req.Feature, e.req.Tenant)
+	return off && flag.Now
+}

@@ -1,0 +1,107 @@
+package chain
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// observed is the outermost stage: it writes the one log line of a request and
+// tells the observer of its start and end.
+type observed struct {
+	next llm.Completer
+	env  env
+}
+
+func (s *observed) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	began := s.start(req)
+	resp, err := s.next.Complete(ctx, req)
+	s.finish(ctx, req, resp, err, began)
+	return resp, err
+}
+
+func (s *observed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
+	return func(yield func(llm.Frame, error) bool) {
+		began := s.start(req)
+		var resp *llm.Response
+		var failed error = llm.ErrCancelled // what is left if the reader goes away
+		for f, err := range s.next.Stream(ctx, req) {
+			if failed = llm.ErrCancelled; err != nil {
+				failed = err
+			} else if f.Type == llm.FrameEnd {
+				resp, failed = f.Response, nil
+			}
+			if !yield(f, err) {
+				break
+			}
+		}
+		s.finish(ctx, req, resp, failed, began)
+	}
+}
+
+func (s *observed) start(req *llm.Request) time.Time {
+	now := time.Now()
+	s.env.observer.Observe(Event{Name: EventRequestStarted, Time: now, RequestID: req.ID, Feature: req.Feature, Tenant: hashTenant(req.Tenant)})
+	return now
+}
+
+func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Response, err error, began time.Time) {
+	elapsed := time.Since(began)
+	event := Event{Name: EventRequestSucceeded, Time: time.Now(), RequestID: req.ID, Feature: req.Feature, Tenant: hashTenant(req.Tenant), MS: elapsed.Milliseconds()}
+	attrs := append(make([]slog.Attr, 0, 24), slog.String("id", req.ID), slog.String("feature", req.Feature), slog.String("class", string(req.Class)),
+		slog.String("tenant", event.Tenant), slog.Bool("stream", req.Stream), slog.Int64("total_ms", event.MS))
+	level, attempts := slog.LevelInfo, []llm.Attempt(nil)
+	if err != nil {
+		e := asError(err)
+		level, attempts = slog.LevelWarn, e.Attempts
+		event.Name, event.Code = EventRequestFailed, e.Code
+		attrs = append(attrs, slog.String("code", string(e.Code)), slog.Bool("degraded", e.Degraded))
+	} else {
+		attempts = resp.Attempts
+		event.Provider, event.Model = resp.Provider, resp.Model
+		attrs = append(attrs, responseAttrs(resp)...)
+	}
+	if event.Attempts = len(attempts); event.Attempts > 0 {
+		last := &attempts[event.Attempts-1]
+		event.Class = last.Class
+		attrs = append(attrs, slog.String("outcome", string(last.Class)), slog.String("breaker", last.Breaker))
+	}
+	attrs = append(attrs, slog.Int("attempts", event.Attempts))
+	s.env.log.LogAttrs(ctx, level, "request", attrs...)
+	s.env.observer.Observe(event)
+}
+
+func responseAttrs(resp *llm.Response) []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("provider", resp.Provider), slog.String("model", resp.Model), slog.String("model_version", resp.ModelVersion),
+		slog.String("served_by", string(resp.ServedBy)), slog.String("finish_reason", string(resp.FinishReason)),
+		slog.Int64("first_token_ms", resp.Timing.FirstTokenMS), slog.Float64("cost_usd", resp.CostUSD), slog.Bool("degraded", resp.Degraded),
+	}
+	if u := resp.Usage; u != nil {
+		attrs = append(attrs, slog.Int64("input_tokens", value(u.InputTokens)), slog.Int64("output_tokens", value(u.OutputTokens)))
+	}
+	return attrs
+}
+
+// asError gives every error of a lower stage a code.
+func asError(err error) *llm.Error {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return e
+	}
+	return llm.Errorf(llm.CodeInternal, "%w", err)
+}
+
+// hashTenant makes a tenant recognisable in logs without naming it.
+func hashTenant(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(tenant))
+	return hex.EncodeToString(sum[:6])
+}

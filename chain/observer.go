@@ -1,0 +1,63 @@
+package chain
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+)
+
+// Names of the events a request gives rise to.
+const (
+	EventRequestStarted    = "request_started"
+	EventRequestSucceeded  = "request_succeeded"
+	EventRequestFailed     = "request_failed"
+	EventFailoverAttempted = "failover_attempted"
+	EventFailoverSucceeded = "failover_succeeded"
+	EventFailoverExhausted = "failover_exhausted"
+	EventOutputInvalid     = "output_validation_failed"
+	EventStreamInterrupted = "stream_interrupted"
+)
+
+// Event is one thing that happened to a request. It never holds content.
+type Event struct {
+	Name      string      `json:"event"`
+	Time      time.Time   `json:"time"` // this worker's clock, for people
+	RequestID string      `json:"request_id,omitempty"`
+	Feature   string      `json:"feature,omitempty"`
+	Tenant    string      `json:"tenant,omitempty"` // hashed
+	Provider  string      `json:"provider,omitempty"`
+	Model     string      `json:"model,omitempty"`
+	Class     llm.Outcome `json:"class,omitempty"` // of the last attempt
+	Code      llm.Code    `json:"code,omitempty"`
+	Attempts  int         `json:"attempts,omitempty"`
+	MS        int64       `json:"ms,omitempty"`
+}
+
+// Observer hears of events as they happen. It must not block.
+type Observer interface {
+	Observe(Event)
+}
+
+type silent struct{}
+
+func (silent) Observe(Event) {}
+
+// emit tells the observer of an event that has to do with a target.
+func (r *run) emit(name string, t *Target) {
+	e := Event{Name: name, Time: time.Now(), RequestID: r.req.ID, Feature: r.req.Feature, Tenant: hashTenant(r.req.Tenant),
+		Provider: t.Provider, Model: t.Model, Attempts: len(r.attempts)}
+	if len(r.attempts) > 0 {
+		e.Class = r.attempts[len(r.attempts)-1].Class
+	}
+	r.env.observer.Observe(e)
+}
+
+// alert logs what only a person can mend: a bad key, no credit, a wrong model.
+func (e *env) alert(ctx context.Context, req *llm.Request, t *Target, f *provider.Failure) {
+	e.log.LogAttrs(ctx, slog.LevelError, "provider needs an operator: "+sentence(f), slog.String("provider", t.Provider),
+		slog.String("model", t.Model), slog.String("class", string(f.Outcome)), slog.Int("status", f.Status), slog.String("code", f.Code),
+		slog.String("feature", req.Feature), slog.String("provider_request_id", f.RequestID))
+}

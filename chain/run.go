@@ -1,0 +1,270 @@
+package chain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/llmbus/llmbus/breaker"
+	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
+)
+
+// run is one request on its way through the targets.
+type run struct {
+	*Chain
+	req      *llm.Request
+	flags    *kv.FlagSet
+	degraded bool
+	failover bool
+
+	queue    []*Target // still to be asked, in order
+	begun    time.Time
+	attempts []llm.Attempt
+	calls    map[*Target]int
+	served   *Target        // of the call under way
+	permit   breaker.Permit // of the call under way
+	visible  bool           // the caller has seen text of this attempt
+	received int            // bytes of text and reasoning of this attempt
+	refused  []string       // why targets were passed over
+	soonest  time.Duration  // until some target may be free; 0 is unknown
+	last     *provider.Failure
+}
+
+// Reasons to pass a target over, beside those that breakers give.
+const (
+	refusedBySwitch  = "switched_off"
+	refusedByBreaker = "circuit_open"
+)
+
+// call makes one call to a target. Its error is a *provider.Failure.
+type call func(context.Context, *Target) (*llm.Response, error)
+
+// loop makes attempts until one is good or there is nothing left to do.
+func (r *run) loop(ctx context.Context, do call) (*llm.Response, error) {
+	for {
+		t, permit := r.pick(ctx)
+		if ctx.Err() != nil {
+			if t != nil {
+				permit.Done(ctx, breaker.Result{Kind: breaker.Neutral})
+			}
+			return nil, r.fail(ended(ctx))
+		}
+		if t == nil {
+			return nil, r.fail(r.exhausted())
+		}
+		r.permit = permit
+		resp, failure := r.attempt(ctx, t, do)
+		if failure == nil {
+			return r.succeed(resp), nil
+		}
+		if err := r.after(ctx, t, failure); err != nil {
+			return nil, r.fail(err)
+		}
+	}
+}
+
+// pick takes the next target that no switch forbids and whose breaker admits a
+// call. The caller must give the permit back.
+func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
+	for len(r.queue) > 0 && ctx.Err() == nil {
+		t := r.queue[0]
+		r.queue = r.queue[1:]
+		if r.flags.TargetOff(t.Provider, t.Model) {
+			r.refused = append(r.refused, refusedBySwitch)
+			continue
+		}
+		permit, err := r.acquire(ctx, t)
+		if err == nil {
+			if !r.failover {
+				r.queue = nil
+			}
+			return t, permit
+		}
+		why := refusedByBreaker
+		if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+			why = open.Why
+			r.mayReturn(open.RetryAfter)
+		}
+		r.refused = append(r.refused, why)
+	}
+	return nil, breaker.Permit{}
+}
+
+// acquire asks the breaker. A target that this request has waited for may cool
+// a little longer than its provider asked, since workers spread their return.
+func (r *run) acquire(ctx context.Context, t *Target) (breaker.Permit, error) {
+	permit, err := t.Breaker.Acquire(ctx)
+	open, refused := errors.AsType[*breaker.OpenError](err)
+	if refused && open.State == breaker.Cooling && r.calls[t] > 0 && open.RetryAfter < r.room(ctx, t) && sleep(ctx, open.RetryAfter) {
+		return t.Breaker.Acquire(ctx)
+	}
+	return permit, err
+}
+
+// attempt makes one call, books it and tells the breaker.
+func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *provider.Failure) {
+	ctx, leave := r.env.calls.enter(ctx, r.req, t)
+	defer leave()
+	if r.served != nil && r.served != t {
+		r.emit(EventFailoverAttempted, t)
+	}
+	r.served, r.visible, r.received = t, false, 0
+	r.calls[t]++
+	r.attempts = append(r.attempts, llm.Attempt{Provider: t.Provider, Model: t.Model, Breaker: string(r.permit.State())})
+	began, allowed := time.Now(), r.room(ctx, t)
+
+	resp, err := do(ctx, t)
+	booked := &r.attempts[len(r.attempts)-1]
+	booked.MS = time.Since(began).Milliseconds()
+	failure := r.classify(err)
+	if failure == nil && resp.Usage == nil {
+		resp.Usage = estimate(r.req, len(resp.Content)+len(resp.Reasoning))
+	}
+	if failure != nil && failure.Usage == nil && r.received > 0 { // billed up to the cut
+		booked.Usage = estimate(r.req, r.received)
+	}
+	book(booked, t, resp, failure)
+	r.report(ctx, t, failure, allowed)
+	return resp, failure
+}
+
+// classify names a failure after text was seen for what it is to the caller,
+// unless its own name says that already.
+func (r *run) classify(err error) *provider.Failure {
+	if err == nil {
+		return nil
+	}
+	failure := provider.AsFailure(err)
+	if r.visible && !slices.Contains(keepsName, failure.Outcome) {
+		broken := *failure
+		broken.Outcome, broken.Detail = llm.OutcomeInterrupted, provider.DetailNone
+		return &broken
+	}
+	return failure
+}
+
+var keepsName = []llm.Outcome{llm.OutcomeIdleTimeout, llm.OutcomeTimeout, llm.OutcomeCancelled, llm.OutcomeContentFiltered, llm.OutcomeInvalidOutput}
+
+// room is what the target may use of the remaining time now.
+func (r *run) room(ctx context.Context, t *Target) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return r.feature.Timeout
+	}
+	return share(time.Until(deadline), t, r.later())
+}
+
+// later lists the targets that would be asked after the current one.
+func (r *run) later() []*Target {
+	var later []*Target
+	for _, t := range r.queue {
+		if t.Breaker.Ready() && !r.flags.TargetOff(t.Provider, t.Model) && r.calls[t] == 0 {
+			later = append(later, t)
+		}
+	}
+	return later
+}
+
+// timed puts the limits of this call around the adapter. A first-token limit
+// would only turn a slow answer into none where no other target can follow, and
+// the deadline of the whole operation bounds the last call already.
+func (r *run) timed(ctx context.Context, t *Target) *provider.Timed {
+	limits := t.Limits
+	if len(r.later()) == 0 {
+		limits.FirstToken, limits.Total = 0, 0
+	} else {
+		limits.Total = r.room(ctx, t)
+	}
+	if end, ok := r.permit.Deadline(); ok { // another probe may begin soon after
+		limits.Total = min(cmp.Or(limits.Total, time.Hour), time.Until(end))
+	}
+	return &provider.Timed{Inner: t.Completer, Limit: limits}
+}
+
+// attemptRequest is the request as the target's adapter gets it.
+func (r *run) attemptRequest(t *Target) *llm.Request {
+	req := *r.req
+	req.Model = t.Model
+	return &req
+}
+
+// complete is the call of a request that is not streamed.
+func (r *run) complete(ctx context.Context, t *Target) (*llm.Response, error) {
+	resp, err := r.timed(ctx, t).Complete(ctx, r.attemptRequest(t))
+	if err != nil {
+		return nil, err
+	}
+	return resp, r.validate(resp)
+}
+
+// after carries out what follows a failure. An error ends the request.
+func (r *run) after(ctx context.Context, t *Target, failure *provider.Failure) *llm.Error {
+	r.last = failure
+	if failure.RetryAfter != nil {
+		r.mayReturn(*failure.RetryAfter)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case r.visible:
+		return r.interrupted(t, failure)
+	case errors.Is(failure, llm.ErrSwitchedOff): // this target alone was told to stop
+		r.refused = append(r.refused, refusedBySwitch)
+		return nil
+	}
+	d := r.feature.decide(situation{failure: failure, target: t, class: r.req.Class, calls: r.calls[t], room: r.room(ctx, t),
+		pause: backoff(r.calls[t], r.env.random()), probe: r.permit.Probe(), failover: r.failover})
+	r.env.log.LogAttrs(ctx, slog.LevelDebug, "attempt", slog.String("id", r.req.ID), slog.String("provider", t.Provider),
+		slog.String("model", t.Model), slog.Any("error", failure), slog.Duration("wait", d.wait))
+	switch d.action {
+	case actRetry:
+		r.queue = append([]*Target{t}, r.queue...)
+		if !sleep(ctx, d.wait) {
+			return ended(ctx)
+		}
+		return nil
+	case actNextThenRetry:
+		r.queue = append(r.queue, t)
+		return nil
+	case actNext:
+		return r.narrow(d.fits, failure)
+	}
+	return terminal(failure)
+}
+
+// narrow keeps the targets that could do better than the failed one.
+func (r *run) narrow(fits func(*Target) bool, failure *provider.Failure) *llm.Error {
+	if fits == nil {
+		return nil
+	}
+	var kept []*Target
+	for _, t := range r.queue {
+		if fits(t) {
+			kept = append(kept, t)
+		}
+	}
+	if r.queue = kept; len(kept) == 0 {
+		return terminal(failure)
+	}
+	return nil
+}
+
+// sleep waits and reports whether the context is still alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
