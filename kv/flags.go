@@ -37,7 +37,6 @@ type Flags struct {
 	onChange func(*FlagSet, []Flip)
 	log      *slog.Logger
 	set      atomic.Pointer[FlagSet]
-	loaded   bool // used by Run only
 
 	mu      sync.Mutex
 	flight  *flight   // the direct read under way
@@ -129,10 +128,11 @@ func (f *Flags) changed(changes []Change) {
 	f.report(now, changes)
 	f.set.Store(now)
 	var flips []Flip
-	if f.loaded {
+	select {
+	case <-f.mirror.Ready():
 		flips = flipped(before, now)
+	default:
 	}
-	f.loaded = true
 	f.onChange(now, flips)
 }
 
