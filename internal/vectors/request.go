@@ -130,3 +130,10 @@ func (m *message) llm() (llm.Message, error) {
 	}
 	return out, nil
 }
+
+// Ask makes the request of a case one user message.
+func (v *Vector) Ask(text string) error {
+	content, err := json.Marshal(text)
+	v.Request.Messages = []message{{Role: llm.RoleUser, Content: content}}
+	return err
+}

@@ -65,7 +65,6 @@ func (a *answer) send(f llm.Frame) error {
 func (a *answer) done() {
 	a.over = true
 	a.finish = cmp.Or(a.finish, llm.FinishUnknown)
-	a.resp.Done()
 }
 
 // failed turns what a reader returned into what the provider's caller gets.

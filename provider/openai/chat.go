@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
@@ -47,7 +49,7 @@ type content struct{ text, thinking string }
 // UnmarshalJSON takes both forms and ignores others.
 func (c *content) UnmarshalJSON(data []byte) error {
 	if data[0] != '[' {
-		_ = json.Unmarshal(data, &c.text)
+		c.text = unquote(data)
 		return nil
 	}
 	var parts []struct {
@@ -61,6 +63,16 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		c.thinking += p.Thinking.text
 	}
 	return nil
+}
+
+// unquote decodes a JSON string; anything else is "". Most pieces of a stream
+// need no decoding, and are not worth a second pass through encoding/json.
+func unquote(data []byte) (s string) {
+	if len(data) >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 {
+		return strings.ToValidUTF8(string(data[1:len(data)-1]), "\uFFFD")
+	}
+	_ = json.Unmarshal(data, &s)
+	return s
 }
 
 func (c *chat) take(event string, data []byte) error {

@@ -102,6 +102,9 @@ func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit 
 	if err != nil {
 		return nil, a.failed(err)
 	}
+	if a.over {
+		resp.Done()
+	}
 	return a.response(req)
 }
 

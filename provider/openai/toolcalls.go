@@ -26,9 +26,7 @@ func (a *arguments) UnmarshalJSON(data []byte) error {
 		*a = arguments(data)
 		return nil
 	}
-	var s string
-	_ = json.Unmarshal(data, &s)
-	*a = arguments(s)
+	*a = arguments(unquote(data))
 	return nil
 }
 
