@@ -12,7 +12,9 @@ import (
 )
 
 func TestWritesNameTheRevisionTheyReplace(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, _ jetstream.JetStream) { compareAndSwap(t, b.Breakers) })
+	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, _ jetstream.JetStream) {
+		compareAndSwap(t, b.Breakers)
+	})
 }
 
 // compareAndSwap holds for a single server as for a cluster.
