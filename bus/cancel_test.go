@@ -53,6 +53,16 @@ func TestCancelStopsTheModelAtOnce(t *testing.T) {
 	}
 }
 
+func TestACancelThatOvertakesItsRequestCounts(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		p := fake.New(fake.Hangs())
+		r := start(t, model{p})
+		require.NoError(t, r.caller.Publish(subjects.Cancel("1"), nil))
+		synctest.Wait()
+		require.Equal(t, llm.CodeCancelled, refusal(t, r.ask(t, msg(`{"prompt":"hi"}`, subjects.HeaderRequestID, "1"))).Code)
+	})
+}
+
 func TestAPingThatNobodyHearsCancels(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		p := fake.New(fake.Hangs())

@@ -18,6 +18,8 @@ const (
 	pendingBytes    = 256 << 20
 )
 
+const joinWithin = 2 * time.Second
+
 // join subscribes to requests in the queue group.
 func (w *Worker) join(work context.Context) error {
 	wanted := []string{subjects.Requests}
@@ -38,6 +40,11 @@ func (w *Worker) join(work context.Context) error {
 			return fmt.Errorf("limiting %s: %w", subject, err)
 		}
 	}
+	// Joined means that the server knows. Where there is no connection just now, the
+	// client subscribes again when it has one.
+	ctx, cancel := context.WithTimeout(work, joinWithin)
+	defer cancel()
+	_ = w.cfg.Conn.FlushWithContext(ctx)
 	w.state.set(Joined)
 	return nil
 }

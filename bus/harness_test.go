@@ -87,7 +87,6 @@ func startWorker(t testing.TB, nc *nats.Conn, c llm.Completer, change ...func(*b
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	require.Eventually(t, func() bool { return w.State() == bus.Joined }, 10*time.Second, time.Millisecond)
-	flush(t, nc)
 	stopped := false
 	stop := func() error {
 		stopped = true

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,10 +18,6 @@ type presence struct{ inbox string }
 const (
 	firstFrame = "first"
 	anyPing    = "ping"
-
-	// As the server marks its report.
-	statusHeader = "Status"
-	noResponders = "503"
 )
 
 // subjects gives the reply subjects for a streamed request; empty asks for no
@@ -38,7 +35,7 @@ func (p presence) subjects(j *job) (first, ping string) {
 
 // onPresence takes a report and cancels the request whose caller is gone.
 func (w *Worker) onPresence(msg *nats.Msg) {
-	if msg.Header.Get(statusHeader) != noResponders {
+	if msg.Header.Get(subjects.HeaderStatus) != subjects.StatusNoResponders {
 		return
 	}
 	token, kind, _ := strings.Cut(strings.TrimPrefix(msg.Subject, w.presence.inbox+"."), ".")
@@ -60,11 +57,20 @@ func (w *Worker) onPresence(msg *nats.Msg) {
 // onCancel takes a llm.cancel.<request-id>.
 func (w *Worker) onCancel(msg *nats.Msg) {
 	id, ok := subjects.ParseCancel(msg.Subject)
-	if !ok {
-		return
+	if ok && !w.cancelled(id) {
+		time.AfterFunc(overtaking, func() { w.cancelled(id) })
 	}
-	if r, ok := w.active.get(id); ok {
+}
+
+// overtaking is when to look again for a request that is not here. A cancel comes
+// on another subscription than its request and can overtake it.
+const overtaking = 100 * time.Millisecond
+
+func (w *Worker) cancelled(id string) bool {
+	r, ok := w.active.get(id)
+	if ok {
 		w.stats.cancels.Add(1)
 		r.cancel(llm.ErrCancelled)
 	}
+	return ok
 }

@@ -176,7 +176,7 @@ func (s *session) next(ctx context.Context) (*nats.Msg, error) {
 
 // replied tells a reply from the server's report that nobody took the request.
 func (s *session) replied() error {
-	if len(s.reply.Data) == 0 && s.reply.Header.Get("Status") == "503" {
+	if len(s.reply.Data) == 0 && s.reply.Header.Get(subjects.HeaderStatus) == subjects.StatusNoResponders {
 		s.reply = nil
 		return nats.ErrNoResponders
 	}

@@ -32,8 +32,8 @@ type Target struct {
 }
 
 // Writer publishes the frames of one answer. It may be used by many goroutines
-// at once. It never waits for the network: frames go to the connection's
-// buffer, whose flusher sends them at once.
+// at once. It never waits for a reader or for a round trip: frames go to the
+// connection's buffer, whose flusher sends them at once.
 type Writer struct {
 	nc *nats.Conn
 	to Target

@@ -14,4 +14,9 @@ const (
 	// The two that every NATS micro client reads an error from.
 	HeaderError     = "Nats-Service-Error"
 	HeaderErrorCode = "Nats-Service-Error-Code"
+
+	// How the server itself reports, in an empty message, that nobody listens to a
+	// subject that a request was published to.
+	HeaderStatus       = "Status"
+	StatusNoResponders = "503"
 )
