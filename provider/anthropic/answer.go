@@ -92,9 +92,8 @@ func finish(reason string) llm.FinishReason {
 
 // reader turns one answer into frames and a Response.
 type reader struct {
-	resp     *wire.Response
-	req      *llm.Request
-	warnings []string
+	resp *wire.Response
+	emit wire.Emit
 
 	asm    wire.Assembly
 	model  string
@@ -103,26 +102,40 @@ type reader struct {
 	calls  map[int]openCall // tool calls of a stream, by the index of their block
 }
 
-func newReader(resp *wire.Response, req *llm.Request, warnings []string) *reader {
-	return &reader{resp: resp, req: req, warnings: warnings}
+// read reads the answer in the form that its first byte shows: gateways may
+// send one body where a stream was asked for.
+func (r *reader) read() error {
+	switch first, err := r.resp.First(); {
+	case err != nil:
+		return err
+	case first == 0 || first == '<': // nothing, or a page of whatever stands in the path
+		return r.resp.Broken(wire.ErrBroken)
+	case first == '{' || first == '[':
+		return r.whole()
+	}
+	return r.events()
 }
 
 // whole reads an answer that came in one body.
-func (r *reader) whole(data []byte, yield func(llm.Frame, error) bool) (*llm.Response, error) {
+func (r *reader) whole() error {
+	data, err := r.resp.ReadAll()
+	if err != nil {
+		return err
+	}
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil || a.Type == "error" || a.Content == nil {
 		if problem, ok := wire.ReadProblem(data); ok {
-			return nil, r.resp.Classify(problem)
+			return r.resp.Classify(problem)
 		}
-		return nil, r.resp.Broken(wire.ErrBroken)
+		return r.resp.Broken(wire.ErrBroken)
 	}
 	r.model, r.reason, r.usage = a.Model, a.StopReason, a.Usage
 	for i := range a.Content {
-		if frame := r.block(&a.Content[i]); frame.Type != "" && !yield(frame, nil) {
-			return nil, nil
+		if err := r.emit(r.block(&a.Content[i])); err != nil {
+			return err
 		}
 	}
-	return r.conclude()
+	return nil
 }
 
 // block takes in one block of a whole answer. Blocks of unknown types are
@@ -142,21 +155,20 @@ func (r *reader) block(b *answerBlock) llm.Frame {
 // conclude judges an answer that came to its end. An empty one is a failure,
 // except right after a tool's result, where it means that there is nothing to
 // add.
-func (r *reader) conclude() (*llm.Response, error) {
+func (r *reader) conclude(req *llm.Request) (*llm.Response, error) {
 	reason, used := finish(r.reason), r.usage.neutral()
 	switch {
 	case reason == llm.FinishContentFilter:
 		return nil, r.resp.Refusal(used)
-	case r.asm.Empty() && !(reason == llm.FinishStop && r.afterToolResult()):
+	case r.asm.Empty() && !(reason == llm.FinishStop && afterToolResult(req)):
 		return nil, r.resp.NoOutput(reason, used)
 	}
 	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion = used, r.model
-	answer.ProviderRequestID, answer.Warnings = r.resp.RequestID(), r.warnings
+	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = used, r.model, r.resp.RequestID()
 	return answer, nil
 }
 
-func (r *reader) afterToolResult() bool {
-	last := len(r.req.Messages) - 1
-	return last >= 0 && r.req.Messages[last].Role == llm.RoleTool
+func afterToolResult(req *llm.Request) bool {
+	last := len(req.Messages) - 1
+	return last >= 0 && req.Messages[last].Role == llm.RoleTool
 }

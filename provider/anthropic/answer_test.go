@@ -103,7 +103,7 @@ func BenchmarkStream(b *testing.B) {
 	body := events(`{"type":"message_start","message":{"model":"m","usage":{"input_tokens":9,"output_tokens":1}}}`) +
 		strings.Repeat(events(textEvent), tokens) + events(stopEvent, `{"type":"message_stop"}`)
 	p := answering(body)
-	req := request1(func(*llm.Request) {})
+	req := question(func(*llm.Request) {})
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

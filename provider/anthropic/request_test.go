@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func request1(edit func(*llm.Request)) *llm.Request {
+func question(edit func(*llm.Request)) *llm.Request {
 	req := &llm.Request{Model: "m", MaxTokens: 5, Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text("q")}}}
 	edit(req)
 	return req
@@ -60,14 +60,16 @@ func TestTranslate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &Provider{maxTokens: 77}
-			body, warnings, err := p.encode(request1(c.edit), false)
+			sent, err := p.translate(question(c.edit))
+			require.NoError(t, err)
+			body, err := json.Marshal(sent)
 			require.NoError(t, err)
 			want := `{"model":"m",` + c.want + `}`
 			if name != "default max_tokens" {
 				want = `{"max_tokens":5,` + want[1:]
 			}
 			require.JSONEq(t, want, string(body))
-			require.Equal(t, c.warnings, warnings)
+			require.Equal(t, c.warnings, sent.warnings)
 		})
 	}
 }
@@ -87,14 +89,14 @@ func TestTranslateHistory(t *testing.T) {
 		{Role: llm.RoleAssistant, Content: text("done")},
 		{Role: llm.RoleAssistant},
 	}}
-	body, warnings, err := (&Provider{}).encode(req, true)
+	sent, err := (&Provider{}).translate(req)
 	require.NoError(t, err)
-	require.Empty(t, warnings)
-	var sent request
-	require.NoError(t, json.Unmarshal(body, &sent))
+	require.Empty(t, sent.warnings)
+	body, err := json.Marshal(sent)
+	require.NoError(t, err)
 	foreign := sent.Messages[1].Content[0].ID
 	require.Regexp(t, `^[A-Za-z0-9]{9}$`, foreign)
-	require.JSONEq(t, `{"model":"m","max_tokens":5,"stream":true,"messages":[
+	require.JSONEq(t, `{"model":"m","max_tokens":5,"messages":[
 		{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]},
 		{"role":"assistant","content":[{"type":"tool_use","id":"`+foreign+`","name":"f","input":{"a":1}},
 			{"type":"tool_use","id":"call-2","name":"g","input":{}}]},
@@ -124,9 +126,9 @@ func TestTranslateRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, err := New(Config{BaseURL: "http://127.0.0.1:1"})
 			require.NoError(t, err)
-			_, err = p.Complete(t.Context(), request1(edit))
+			_, err = p.Complete(t.Context(), question(edit))
 			require.Equal(t, provider.DetailUnsupported, provider.AsFailure(err).Detail)
-			for _, err = range p.Stream(t.Context(), request1(edit)) {
+			for _, err = range p.Stream(t.Context(), question(edit)) {
 				require.Equal(t, provider.DetailUnsupported, provider.AsFailure(err).Detail)
 			}
 		})

@@ -45,35 +45,30 @@ var errDone = errors.New("done")
 
 // events reads a stream. It ends with message_stop, [DONE], or whatever comes
 // after the stop reason; an end before that is a failure.
-func (r *reader) events(yield func(llm.Frame, error) bool) (*llm.Response, error) {
+func (r *reader) events() error {
 	stream := r.resp.SSE()
 	for {
 		raw, err := stream.Next()
-		if err != nil {
-			if r.reason != "" {
-				break
-			}
-			return nil, r.resp.Broken(err)
-		}
-		if raw.Done() {
-			break
+		switch {
+		case err != nil && r.reason == "":
+			return r.resp.Broken(err)
+		case err != nil || raw.Done():
+			return r.finishStream()
 		}
 		frame, err := r.event(raw)
 		if errors.Is(err, errDone) {
-			break
+			return r.finishStream()
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if frame.Type != "" && !yield(frame, nil) {
-			return nil, nil
+		if err := r.emit(frame); err != nil {
+			return err
 		}
 	}
-	r.resp.Done()
-	return r.finishStream(yield)
 }
 
-// event takes one event in. A frame without a type is nothing to yield.
+// event takes one event in, and returns the frame for it, if any.
 func (r *reader) event(raw wire.Event) (llm.Frame, error) {
 	var e event
 	if err := json.Unmarshal(raw.Data, &e); err != nil {
@@ -158,16 +153,17 @@ func (r *reader) end(e *event) {
 	}
 }
 
-// finishStream yields arguments that came whole with the beginning of their
-// call, as some gateways send them, and concludes.
-func (r *reader) finishStream(yield func(llm.Frame, error) bool) (*llm.Response, error) {
+// finishStream emits arguments that came whole with the beginning of their
+// call, as some gateways send them.
+func (r *reader) finishStream() error {
+	r.resp.Done()
 	for _, call := range r.calls {
 		if len(call.input) <= len("{}") || call.input == "null" || r.asm.HasArguments(call.index) {
 			continue
 		}
-		if !yield(r.asm.Arguments(call.index, call.input), nil) {
-			return nil, nil
+		if err := r.emit(r.asm.Arguments(call.index, call.input)); err != nil {
+			return err
 		}
 	}
-	return r.conclude()
+	return nil
 }

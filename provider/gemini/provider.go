@@ -44,105 +44,49 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Complete makes one call and returns the whole answer.
 func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	r, err := p.call(ctx, req, ":generateContent", wire.AcceptJSON)
-	if err != nil {
-		return nil, err
-	}
-	defer r.resp.Close()
-	data, err := r.resp.ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.take(data, func(llm.Frame, error) bool { return true }); err != nil {
-		return nil, err
-	}
-	return r.conclude()
+	call := wire.Call{URL: p.url(req.Model, ":generateContent")}
+	return p.ask(ctx, req, call, wire.Discard)
 }
 
 // Stream makes one call and yields the answer as it comes.
 func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return func(yield func(llm.Frame, error) bool) {
-		answer, err := p.stream(ctx, req, yield)
-		switch {
-		case err != nil:
-			yield(llm.Frame{}, err)
-		case answer != nil:
-			yield(llm.Frame{Type: llm.FrameEnd, Response: answer}, nil)
-		}
-	}
+	call := wire.Call{URL: p.url(req.Model, ":streamGenerateContent?alt=sse"), Accept: wire.AcceptSSE}
+	return wire.Frames(func(emit wire.Emit) (*llm.Response, error) { return p.ask(ctx, req, call, emit) })
 }
 
-// stream returns the answer after yielding its pieces, or nothing at all if the
-// reader went away.
-func (p *Provider) stream(ctx context.Context, req *llm.Request, yield func(llm.Frame, error) bool) (*llm.Response, error) {
-	r, err := p.call(ctx, req, ":streamGenerateContent?alt=sse", wire.AcceptSSE)
-	if err != nil {
-		return nil, err
-	}
-	defer r.resp.Close()
-	next, err := objects(r.resp)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		data, err := next()
-		if err != nil && r.reason == "" {
-			return nil, r.resp.Broken(err)
-		}
-		if err != nil {
-			break // all that counts has come
-		}
-		more, err := r.take(data, yield)
-		if errors.Is(err, errDone) {
-			break
-		}
-		if err != nil || !more {
-			return nil, err
-		}
-	}
-	r.resp.Done()
-	return r.conclude()
+func (p *Provider) url(model, method string) string {
+	return p.models + url.PathEscape(strings.TrimPrefix(model, "models/")) + method
 }
 
-// objects returns what reads the next object of a stream, in the framing that
-// its first byte shows.
-func objects(resp *wire.Response) (func() ([]byte, error), error) {
-	switch first, err := resp.First(); {
-	case err != nil:
-		return nil, err
-	case first == '<':
-		return nil, resp.Broken(wire.ErrBroken)
-	case first == '[' || first == '{':
-		return resp.Array().Next, nil
-	}
-	events := resp.SSE()
-	return func() ([]byte, error) {
-		event, err := events.Next()
-		return event.Data, err
-	}, nil
-}
-
-// call sends a request and returns the reader of its answer, which is a good
-// one as far as its status goes. The caller closes the reader's resp.
-func (p *Provider) call(ctx context.Context, req *llm.Request, method, accept string) (*reader, error) {
+// ask makes the one call.
+func (p *Provider) ask(ctx context.Context, req *llm.Request, call wire.Call, emit wire.Emit) (*llm.Response, error) {
 	translated, err := translate(req)
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(translated)
-	if err != nil {
+	if call.Body, err = json.Marshal(translated); err != nil {
 		return nil, provider.Fail(llm.OutcomeInvalidRequest, errUnencodable)
 	}
-	target := p.models + url.PathEscape(strings.TrimPrefix(req.Model, "models/")) + method
-	resp, err := p.client.Post(ctx, wire.Call{URL: target, Body: body, Accept: accept})
+	resp, err := p.client.PostOK(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	if !resp.OK() {
-		defer resp.Close()
-		return nil, resp.Failure()
+	defer resp.Close()
+	r := &reader{resp: resp, emit: emit}
+	if call.Accept == wire.AcceptSSE {
+		err = r.pieces()
+	} else {
+		err = r.whole()
 	}
-	return &reader{resp: resp, warnings: translated.warnings}, nil
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.conclude()
+	if err != nil {
+		return nil, err
+	}
+	answer.Warnings = translated.warnings
+	return answer, nil
 }
 
 // errUnencodable hides what encoding/json quotes of a request.

@@ -32,8 +32,8 @@ type answerMessage struct {
 
 // reader turns one answer into frames and a Response.
 type reader struct {
-	resp     *wire.Response
-	warnings []string
+	resp *wire.Response
+	emit wire.Emit
 
 	asm    wire.Assembly
 	done   bool
@@ -42,21 +42,42 @@ type reader struct {
 	usage  *llm.Usage
 }
 
-// take reads one object and yields what is in it. more is false when the reader
-// of the frames went away.
-func (r *reader) take(data []byte, yield func(llm.Frame, error) bool) (more bool, err error) {
+// whole reads an answer that came in one body.
+func (r *reader) whole() error {
+	data, err := r.resp.ReadAll()
+	if err != nil {
+		return err
+	}
+	return r.take(data)
+}
+
+// lines reads a stream up to the line that says that it is the last.
+func (r *reader) lines() error {
+	lines := r.resp.NDJSON()
+	for !r.done {
+		line, err := lines.Next()
+		if err != nil {
+			return r.resp.Broken(err)
+		}
+		if err := r.take(line); err != nil {
+			return err
+		}
+	}
+	r.resp.Done()
+	return nil
+}
+
+// take reads one object and emits what is in it.
+func (r *reader) take(data []byte) error {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
-		return false, r.malformed(data)
+		return r.malformed(data)
 	}
 	if a.Message == nil && !a.Done || isSet(a.Error) {
-		return false, r.resp.Classify(problem(data))
+		return r.resp.Classify(problem(data))
 	}
 	if a.Model != "" {
 		r.model = a.Model
-	}
-	if a.Message != nil && !r.message(a.Message, yield) {
-		return false, nil
 	}
 	if a.Done {
 		r.done, r.reason = true, a.DoneReason
@@ -64,7 +85,10 @@ func (r *reader) take(data []byte, yield func(llm.Frame, error) bool) (more bool
 			r.usage = &llm.Usage{InputTokens: a.PromptEval, OutputTokens: a.Eval}
 		}
 	}
-	return true, nil
+	if a.Message == nil {
+		return nil
+	}
+	return r.message(a.Message)
 }
 
 // malformed tells an error of a proxy, in a form of its own, from what is no
@@ -96,22 +120,26 @@ func problem(data []byte) wire.Problem {
 	return wire.ProblemText("")
 }
 
-// message yields a message's pieces. A tool call always comes whole, and two
+// message emits a message's pieces. A tool call always comes whole, and two
 // calls may share an index, so their order is all that tells them apart.
-func (r *reader) message(m *answerMessage, yield func(llm.Frame, error) bool) bool {
-	if m.Thinking != "" && !yield(r.asm.Reasoning(m.Thinking), nil) {
-		return false
+func (r *reader) message(m *answerMessage) error {
+	if m.Thinking != "" {
+		if err := r.emit(r.asm.Reasoning(m.Thinking)); err != nil {
+			return err
+		}
 	}
-	if m.Content != "" && !yield(r.asm.Text(m.Content), nil) {
-		return false
+	if m.Content != "" {
+		if err := r.emit(r.asm.Text(m.Content)); err != nil {
+			return err
+		}
 	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
-		if !yield(r.asm.WholeCall(c.ID, c.Function.Name, c.Function.Arguments), nil) {
-			return false
+		if err := r.emit(r.asm.WholeCall(c.ID, c.Function.Name, c.Function.Arguments)); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // conclude judges an answer that came to its end.
@@ -124,8 +152,7 @@ func (r *reader) conclude() (*llm.Response, error) {
 		return nil, r.resp.NoOutput(reason, r.usage)
 	}
 	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion = r.usage, r.model
-	answer.ProviderRequestID, answer.Warnings = r.resp.RequestID(), r.warnings
+	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = r.usage, r.model, r.resp.RequestID()
 	return answer, nil
 }
 

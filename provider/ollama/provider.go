@@ -45,77 +45,47 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Complete makes one call and returns the whole answer.
 func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	r, err := p.call(ctx, req, wire.AcceptJSON)
-	if err != nil {
-		return nil, err
-	}
-	defer r.resp.Close()
-	data, err := r.resp.ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.take(data, func(llm.Frame, error) bool { return true }); err != nil {
-		return nil, err
-	}
-	return r.conclude()
+	return p.ask(ctx, req, false, wire.Discard)
 }
 
 // Stream makes one call and yields the answer as it comes.
 func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return func(yield func(llm.Frame, error) bool) {
-		answer, err := p.stream(ctx, req, yield)
-		switch {
-		case err != nil:
-			yield(llm.Frame{}, err)
-		case answer != nil:
-			yield(llm.Frame{Type: llm.FrameEnd, Response: answer}, nil)
-		}
-	}
+	return wire.Frames(func(emit wire.Emit) (*llm.Response, error) { return p.ask(ctx, req, true, emit) })
 }
 
-// stream returns the answer after yielding its pieces, or nothing at all if the
-// reader went away.
-func (p *Provider) stream(ctx context.Context, req *llm.Request, yield func(llm.Frame, error) bool) (*llm.Response, error) {
-	r, err := p.call(ctx, req, wire.AcceptNDJSON)
-	if err != nil {
-		return nil, err
-	}
-	defer r.resp.Close()
-	lines := r.resp.NDJSON()
-	for !r.done {
-		line, err := lines.Next()
-		if err != nil {
-			return nil, r.resp.Broken(err)
-		}
-		if more, err := r.take(line, yield); err != nil || !more {
-			return nil, err
-		}
-	}
-	r.resp.Done()
-	return r.conclude()
-}
-
-// call sends a request and returns the reader of its answer, which is a good
-// one as far as its status goes. The caller closes the reader's resp.
-func (p *Provider) call(ctx context.Context, req *llm.Request, accept string) (*reader, error) {
+// ask makes the one call.
+func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit wire.Emit) (*llm.Response, error) {
 	translated, err := p.translate(req)
 	if err != nil {
 		return nil, err
 	}
-	translated.Stream = accept == wire.AcceptNDJSON
-	body, err := json.Marshal(translated)
-	if err != nil {
+	call := wire.Call{URL: p.url}
+	if stream {
+		translated.Stream, call.Accept = true, wire.AcceptNDJSON
+	}
+	if call.Body, err = json.Marshal(translated); err != nil {
 		return nil, provider.Fail(llm.OutcomeInvalidRequest, errUnencodable)
 	}
-	resp, err := p.client.Post(ctx, wire.Call{URL: p.url, Body: body, Accept: accept})
+	resp, err := p.client.PostOK(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	if !resp.OK() {
-		defer resp.Close()
-		return nil, resp.Failure()
+	defer resp.Close()
+	r := &reader{resp: resp, emit: emit}
+	if stream {
+		err = r.lines()
+	} else {
+		err = r.whole()
 	}
-	return &reader{resp: resp, warnings: translated.warnings}, nil
+	if err != nil {
+		return nil, err
+	}
+	answer, err := r.conclude()
+	if err != nil {
+		return nil, err
+	}
+	answer.Warnings = translated.warnings
+	return answer, nil
 }
 
 // errUnencodable hides what encoding/json quotes of a request.

@@ -124,6 +124,19 @@ func (c *Client) Post(ctx context.Context, call Call) (*Response, error) {
 	return newResponse(ctx, cancel, c, resp, limit), nil
 }
 
+// PostOK makes the call as Post does, and fails with any answer but a 2xx.
+func (c *Client) PostOK(ctx context.Context, call Call) (*Response, error) {
+	resp, err := c.Post(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if !resp.OK() {
+		defer resp.Close()
+		return nil, resp.Failure()
+	}
+	return resp, nil
+}
+
 func (call *Call) stream() bool { return call.Accept != "" && call.Accept != AcceptJSON }
 
 func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) {
