@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func Run(t *testing.T, a Adapter) {
 	t.Run("a cut stream never succeeds", a.noticesCuts)
 	t.Run("a refused connection is connect", a.noticesRefusal)
 	t.Run("the end of the context frees the socket", a.obeysContext)
-	t.Run("leaving the loop frees the socket", a.obeysBreak)
+	t.Run("leaving the loop frees socket and goroutines", a.obeysBreak)
 	t.Run("requests are not modified and may run at once", a.runsAtOnce)
 	t.Run("connections are used again", a.reusesConnections)
 }
@@ -178,14 +179,18 @@ func (a *Adapter) obeysContext(t *testing.T) {
 
 func (a *Adapter) obeysBreak(t *testing.T) {
 	c, server := a.start(t, a.streamed(len(a.Stream)-1, "stall"))
-	for frame, err := range c.Stream(t.Context(), ask()) {
-		require.NoError(t, err)
-		if frame.Visible() {
-			break
+	before := runtime.NumGoroutine()
+	const calls = 20
+	for range calls {
+		for frame, err := range c.Stream(t.Context(), ask()) {
+			require.NoError(t, err)
+			if frame.Visible() {
+				break
+			}
 		}
 	}
-	eventually(t, func() bool { return server.Open() == 0 })
-	require.Len(t, server.Requests(), 1)
+	eventually(t, func() bool { return server.Open() == 0 && runtime.NumGoroutine() <= before })
+	require.Len(t, server.Requests(), calls)
 }
 
 func (a *Adapter) runsAtOnce(t *testing.T) {

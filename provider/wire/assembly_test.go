@@ -48,3 +48,12 @@ func TestSafeCallID(t *testing.T) {
 	require.NotEqual(t, foreign, SafeCallID("functions.get_weather:1"))
 	require.NotEqual(t, NewCallID(), NewCallID())
 }
+
+func TestShortCallID(t *testing.T) {
+	require.Equal(t, "AbC123xyz", ShortCallID("AbC123xyz"))
+	for _, foreign := range []string{"call_n1", "", "AbC123xy_", "AbC123xyzz"} {
+		require.Regexp(t, `^[A-Za-z0-9]{9}$`, ShortCallID(foreign))
+		require.Equal(t, ShortCallID(foreign), ShortCallID(foreign))
+	}
+	require.NotEqual(t, ShortCallID("call_1"), ShortCallID("call_2"))
+}

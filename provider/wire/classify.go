@@ -45,7 +45,7 @@ func rules() []rule {
 				"context length", "context_length", "context window", "context size", "context limit", "context the overflows",
 				"prompt is too long", "max_tokens must be at least 1, got -", "exceeds the maximum number of tokens",
 				"`max_new_tokens` must be <=", "too many tokens", "input is too long", "prompt too long",
-				"number of tokens exceeds", "tokens exceeds the", "tokens exceed the",
+				"number of tokens exceeds", "tokens exceeds the", "tokens exceed the", "input token count",
 			},
 			unless: []int{429}},
 		{outcome: llm.OutcomeContentFiltered,
