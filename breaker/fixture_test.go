@@ -104,7 +104,7 @@ func (f *fleet) fail(i int) {
 // probe waits for the cool-down and takes the right to probe.
 func (f *fleet) probe(i int) breaker.Permit {
 	f.t.Helper()
-	time.Sleep(f.untilProbe())
+	elapse(f.untilProbe())
 	p, err := f.breakers[i].Acquire(f.t.Context())
 	require.NoError(f.t, err)
 	require.True(f.t, p.Probe())
@@ -124,7 +124,7 @@ func (f *fleet) untilProbe() time.Duration {
 // settled waits and requires that all workers agree.
 func (f *fleet) settled(want breaker.State) {
 	f.t.Helper()
-	time.Sleep(300 * time.Millisecond)
+	elapse(300 * time.Millisecond)
 	synctest.Wait()
 	generation := f.groups[0].Snapshot()[0].Generation
 	for i, g := range f.groups {
@@ -179,3 +179,6 @@ func (l *list[T]) all() []T {
 	defer l.mu.Unlock()
 	return slices.Clone(l.items)
 }
+
+// elapse moves the clock of the bubble on.
+func elapse(d time.Duration) { <-time.After(d) }

@@ -125,7 +125,7 @@ func TestCoolingIsSharedAndEndsWithoutAProbe(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, "rate_limited", open.Why)
 		require.GreaterOrEqual(t, open.RetryAfter, 20*time.Second)
-		time.Sleep(22 * time.Second)
+		elapse(22 * time.Second)
 		for _, b := range f.breakers {
 			p, err := b.Acquire(t.Context())
 			require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestLateWorkerObeysAtOnce(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		f := newFleet(t, 1, breaker.Settings{Threshold: 1})
 		f.fail(0)
-		time.Sleep(7 * time.Second)
+		elapse(7 * time.Second)
 		late := f.add(breaker.Settings{Threshold: 1})
 		_, err := f.breakers[late].Acquire(t.Context())
 		open, ok := errors.AsType[*breaker.OpenError](err)
@@ -167,7 +167,7 @@ func TestAloneItProbesAlone(t *testing.T) {
 		require.NoError(t, err)
 		b := g.Breaker("openai.gpt", breaker.Settings{Threshold: 1})
 		fail(t, b)
-		time.Sleep(11 * time.Second)
+		elapse(11 * time.Second)
 		p, err := b.Acquire(t.Context())
 		require.NoError(t, err)
 		require.True(t, p.Probe())

@@ -95,7 +95,7 @@ func TestUnreadableAnnouncementsAreIgnored(t *testing.T) {
 		} {
 			_ = f.nc.Publish(subject, []byte(data))
 		}
-		time.Sleep(time.Second)
+		elapse(time.Second)
 		require.True(t, f.breakers[0].Ready())
 		require.NoError(t, f.nc.Publish(subjects.Failure(key), []byte(`{"by":"x","why":"timeout"}`)))
 		f.settled(breaker.Open)

@@ -27,7 +27,7 @@ func (f *fleet) lose() {
 func (f *fleet) restore() {
 	f.t.Helper()
 	open(f.t, f.nc)
-	time.Sleep(5 * time.Second)
+	elapse(5 * time.Second)
 	synctest.Wait()
 	for _, g := range f.groups {
 		require.False(f.t, g.Degraded())
@@ -42,7 +42,7 @@ func TestWithoutKVEveryWorkerDecides(t *testing.T) {
 		for _, b := range f.breakers {
 			require.False(t, b.Ready(), "failures are heard all the same")
 		}
-		time.Sleep(12 * time.Second)
+		elapse(12 * time.Second)
 		for i, b := range f.breakers {
 			require.True(t, f.groups[i].Degraded())
 			p, err := b.Acquire(t.Context())
@@ -53,7 +53,7 @@ func TestWithoutKVEveryWorkerDecides(t *testing.T) {
 			p.Done(t.Context(), breaker.Result{Kind: breaker.Failure, Why: "connect"})
 			require.EqualValues(t, 20_000, f.groups[i].Snapshot()[0].CoolDownMS)
 		}
-		time.Sleep(5 * time.Second)
+		elapse(5 * time.Second)
 		f.restore()
 		f.settled(breaker.Open)
 		require.EqualValues(t, 1, f.revision(), "one wrote and nobody stampeded")
@@ -83,7 +83,7 @@ func TestClosedAloneIsShared(t *testing.T) {
 		f := newFleet(t, 3, breaker.Settings{Threshold: 1})
 		f.fail(0)
 		f.lose()
-		time.Sleep(20 * time.Second)
+		elapse(20 * time.Second)
 		p, err := f.breakers[2].Acquire(t.Context())
 		require.NoError(t, err)
 		p.Done(t.Context(), breaker.Result{Kind: breaker.Success})
@@ -99,7 +99,7 @@ func TestSlowProbeOfAnOutageYieldsToTheFleet(t *testing.T) {
 		f := newFleet(t, 2, breaker.Settings{Threshold: 1})
 		f.lose()
 		f.fail(0)
-		time.Sleep(12 * time.Second)
+		elapse(12 * time.Second)
 		slow, err := f.breakers[0].Acquire(t.Context())
 		require.NoError(t, err)
 		f.restore()

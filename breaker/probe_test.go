@@ -25,7 +25,7 @@ func TestOneProbeInEachWindow(t *testing.T) {
 		f.fail(0)
 		before := len(f.messages())
 		for cycle := range cycles {
-			time.Sleep(2*time.Second - 50*time.Millisecond) // callers come before any cool-down is over
+			elapse(2*time.Second - 50*time.Millisecond) // callers come before any cool-down is over
 			var calls atomic.Int64
 			var wg sync.WaitGroup
 			for n := range 5 * callers {
@@ -35,17 +35,17 @@ func TestOneProbeInEachWindow(t *testing.T) {
 						if p, err := b.Acquire(t.Context()); err == nil {
 							require.True(t, p.Probe())
 							calls.Add(1)
-							time.Sleep(20 * time.Millisecond)
+							elapse(20 * time.Millisecond)
 							p.Done(t.Context(), breaker.Result{Kind: breaker.Failure, Why: "timeout"})
 						}
-						time.Sleep(50 * time.Millisecond)
+						elapse(50 * time.Millisecond)
 					}
 				})
 			}
 			wg.Wait()
 			synctest.Wait()
 			require.EqualValues(t, 1, calls.Load(), "cycle %d", cycle)
-			time.Sleep(f.untilProbe() - 2*time.Second)
+			elapse(f.untilProbe() - 2*time.Second)
 		}
 		perCycle := float64(len(f.messages())-before) / cycles
 		require.Less(t, perCycle, 40.0, "KV messages for one window")
@@ -67,7 +67,7 @@ func TestDeadProberIsReplaced(t *testing.T) {
 				break
 			}
 			require.ErrorIs(t, err, breaker.ErrOpen)
-			time.Sleep(10 * time.Millisecond)
+			elapse(10 * time.Millisecond)
 		}
 		lease := 6 * time.Second
 		require.GreaterOrEqual(t, time.Since(began), lease-100*time.Millisecond)
@@ -81,7 +81,7 @@ func TestOwnerThatOutlivesItsLeaseIsFenced(t *testing.T) {
 		f := newFleet(t, 2, breaker.Settings{Threshold: 1, ProbeTimeout: time.Second})
 		f.fail(0)
 		slow := f.probe(0)
-		time.Sleep(2500 * time.Millisecond)
+		elapse(2500 * time.Millisecond)
 		fast := f.probe(1)
 		fast.Done(t.Context(), breaker.Result{Kind: breaker.Success})
 		f.settled(breaker.Closed)
@@ -122,7 +122,7 @@ func TestCallerThatGoesAwayDoesNotHoldTheLease(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		f := newFleet(t, 2, breaker.Settings{Threshold: 1})
 		f.fail(0)
-		time.Sleep(f.untilProbe())
+		elapse(f.untilProbe())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		p, err := f.breakers[0].Acquire(ctx)
