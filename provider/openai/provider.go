@@ -74,14 +74,11 @@ func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := p.client.Post(ctx, call)
+	resp, err := p.client.PostOK(ctx, call)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Close()
-	if !resp.OK() {
-		return nil, resp.Failure()
-	}
 	first, err := resp.First()
 	if err != nil {
 		return nil, err

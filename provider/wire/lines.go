@@ -35,6 +35,9 @@ func (l *lines) next() (line []byte, whole bool, err error) {
 		}
 		if end := lineEnd(l.buf[l.seen:]); end >= 0 {
 			end += l.seen
+			if end-l.start > l.max {
+				return nil, false, ErrTooLong
+			}
 			line = l.buf[l.start:end]
 			l.skipLF = l.buf[end] == '\r'
 			l.start, l.seen = end+1, end+1
