@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/llmbus/llmbus/internal/app"
+)
+
+func newServe(io streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Answer requests until a signal comes (the default command)",
+		Long: `Serve answers requests until SIGINT or SIGTERM, then lets what is in flight end. A second signal ends it at once.
+
+Settings come from the environment:
+  LLMBUS_NATS_URL         NATS servers to join, separated by commas; without it a server is embedded
+  LLMBUS_NATS_CREDS       credentials file; or LLMBUS_NATS_NKEY, LLMBUS_NATS_USER with LLMBUS_NATS_PASSWORD, LLMBUS_NATS_TOKEN
+  LLMBUS_NATS_TLS_CA      PEM files; also LLMBUS_NATS_TLS_CERT with LLMBUS_NATS_TLS_KEY
+  LLMBUS_LISTEN           address of the embedded server (127.0.0.1:4222)
+  LLMBUS_STORE_DIR        data of the embedded server (~/.local/state/llmbus/nats-<port>)
+  LLMBUS_CONFIG           YAML file with features and providers; see broker config --help
+  LLMBUS_POOL             requests at once (256)
+  LLMBUS_MAX_TIMEOUT      the longest a request may take (10m)
+  LLMBUS_SHUTDOWN_GRACE   time for what is in flight (30s)
+  LLMBUS_INBOX_PREFIXES   further shapes of reply subjects, separated by commas
+  LLMBUS_TENANTS          true: take llm.complete.<feature>.<tenant>, as account imports map it
+  LLMBUS_TENANT_HEADER    true: believe the Llm-Tenant header of callers
+  LLMBUS_KV_REPLICAS      of each bucket, at most (3, and fewer where there are fewer servers)
+  LLMBUS_CACHE_TTL        how long answers are kept for the cached fallback (24h)
+  LLMBUS_WORKER_NAME      for people (host and process id)
+  LLMBUS_LOG_LEVEL        debug, info, warn or error (info)
+  LLMBUS_LOG_FORMAT       text or json (text)
+
+Without LLMBUS_CONFIG there is one feature, default, over every provider found:
+  OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_BASE_URL
+  OPENAI_MODEL, ANTHROPIC_MODEL, GEMINI_MODEL, OLLAMA_MODEL      instead of the usual model
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL                            instead of the usual service
+None of them set: the built-in echo answers.`,
+		Example: `  broker serve
+  OPENAI_API_KEY=… LLMBUS_LISTEN=127.0.0.1:14222 broker serve
+  LLMBUS_NATS_URL=nats://nats:4222 LLMBUS_CONFIG=broker.yaml broker serve`,
+		Args: noArguments,
+		RunE: serve(io),
+	}
+}
+
+func serve(io streams) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		env, err := environment()
+		if err != nil {
+			return err
+		}
+		return app.New(env, app.Options{Version: version, Command: command(), Out: io.out, Log: env.NewLog(io.err)}).Run(c.Context())
+	}
+}

@@ -1,0 +1,230 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kelseyhightower/envconfig"
+
+	"github.com/llmbus/llmbus/internal/config"
+	"github.com/llmbus/llmbus/provider/wire"
+)
+
+// prefix begins the names of the settings of this process. Empty values count
+// as absent where the setting is text.
+const prefix = "LLMBUS"
+
+// Environment is what a process is told by its environment. The name of a
+// setting is LLMBUS_ and the field's name in capitals, as in LLMBUS_NATS_URL.
+type Environment struct {
+	NatsURL      string      `split_words:"true"` // servers, separated by commas; empty embeds one
+	NatsCreds    string      `split_words:"true"` // path of a credentials file
+	NatsNkey     string      `split_words:"true"` // path of an nkey seed file
+	NatsUser     string      `split_words:"true"`
+	NatsPassword wire.Secret `split_words:"true"`
+	NatsToken    wire.Secret `split_words:"true"`
+	NatsTLSCa    string      `split_words:"true"` // path of a PEM file; the system's authorities by default
+	NatsTLSCert  string      `split_words:"true"` // path of a PEM file, with NatsTLSKey
+	NatsTLSKey   string      `split_words:"true"`
+
+	Listen   string `split_words:"true"` // host:port of the embedded server; default 127.0.0.1:4222
+	StoreDir string `split_words:"true"` // data of the embedded server; default in the user's state folder
+
+	Config        string        `split_words:"true"`                // path of the YAML file
+	Pool          int           `split_words:"true" default:"256"`  // requests at once
+	MaxTimeout    time.Duration `split_words:"true" default:"10m"`  // the longest a request may take
+	ShutdownGrace time.Duration `split_words:"true" default:"30s"`  // for what is in flight
+	InboxPrefixes []string      `split_words:"true"`                // further shapes of reply subjects, separated by commas
+	Tenants       bool          `split_words:"true"`                // take llm.complete.<feature>.<tenant>
+	TenantHeader  bool          `split_words:"true"`                // believe Llm-Tenant
+	KVReplicas    int           `split_words:"true"`                // of each bucket, at most; default 3, and fewer where there are fewer servers
+	CacheTTL      time.Duration `split_words:"true" default:"24h"`  // of answers kept for the cached fallback
+	WorkerName    string        `split_words:"true"`                // for people; default host and process id
+	LogLevel      slog.Level    `split_words:"true" default:"info"` // debug, info, warn or error
+	LogFormat     string        `split_words:"true" default:"text"` // or json
+
+	keys   services
+	lookup func(string) (string, bool) // variables that hold keys of providers
+}
+
+// services are the variables of providers, which other tools use as well.
+type services struct {
+	OpenAIKey        string `envconfig:"OPENAI_API_KEY"`
+	OpenAIBaseURL    string `envconfig:"OPENAI_BASE_URL"`
+	OpenAIModel      string `envconfig:"OPENAI_MODEL" default:"gpt-5-mini"`
+	AnthropicKey     string `envconfig:"ANTHROPIC_API_KEY"`
+	AnthropicBaseURL string `envconfig:"ANTHROPIC_BASE_URL"`
+	AnthropicModel   string `envconfig:"ANTHROPIC_MODEL" default:"claude-haiku-4-5"`
+	GeminiKey        string `envconfig:"GEMINI_API_KEY"`
+	GeminiModel      string `envconfig:"GEMINI_MODEL" default:"gemini-2.5-flash"`
+	OllamaBaseURL    string `envconfig:"OLLAMA_BASE_URL"`
+	OllamaModel      string `envconfig:"OLLAMA_MODEL" default:"llama3.2"`
+}
+
+// Defaults of the embedded server.
+const defaultListen = "127.0.0.1:4222"
+
+// ReadEnvironment reads and checks the environment of this process.
+func ReadEnvironment() (*Environment, error) {
+	e := &Environment{lookup: os.LookupEnv}
+	if err := errors.Join(readable(envconfig.Process(prefix, e)), readable(envconfig.Process("", &e.keys))); err != nil {
+		return nil, err
+	}
+	return e, e.validate()
+}
+
+// readable says what a value must be, without the names of Go's types.
+func readable(err error) error {
+	if p, ok := errors.AsType[*envconfig.ParseError](err); ok {
+		return fmt.Errorf("%s: %q cannot be read: %w", p.KeyName, p.Value, p.Err)
+	}
+	return err
+}
+
+// validate refuses what cannot apply, naming the variable.
+func (e *Environment) validate() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(prefix+"_"+format, args...))
+		}
+	}
+	refuse(e.Pool < 1 || e.Pool > 100_000, "POOL: must be 1 to 100000, not %d", e.Pool)
+	refuse(e.MaxTimeout <= 0 || e.MaxTimeout > 24*time.Hour, "MAX_TIMEOUT: must be above 0 and at most 24h, not %s", e.MaxTimeout)
+	refuse(e.ShutdownGrace < 0 || e.ShutdownGrace > time.Hour, "SHUTDOWN_GRACE: must be 0s to 1h, not %s", e.ShutdownGrace)
+	refuse(e.CacheTTL < time.Second, "CACHE_TTL: must be at least 1s, not %s", e.CacheTTL)
+	refuse(e.KVReplicas < 0 || e.KVReplicas > 5, "KV_REPLICAS: must be 1 to 5, not %d", e.KVReplicas)
+	refuse(e.LogFormat != "text" && e.LogFormat != "json", "LOG_FORMAT: must be text or json, not %q", e.LogFormat)
+	refuse(e.Tenants && e.TenantHeader, "TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing")
+	refuse((e.NatsTLSCert == "") != (e.NatsTLSKey == ""), "NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round")
+	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
+	if ways := e.logins(); len(ways) > 1 {
+		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
+	}
+	if e.Embedded() {
+		for _, name := range append(e.logins(), e.tlsSettings()...) {
+			refuse(true, "%s: is for a NATS server of your own; set LLMBUS_NATS_URL, or remove it", name)
+		}
+		refuse(e.KVReplicas > 1, "KV_REPLICAS: the embedded server is alone; set LLMBUS_NATS_URL, or remove it")
+		if err := loopback(e.listen()); err != nil {
+			refuse(true, "LISTEN: %w", err)
+		}
+	} else {
+		refuse(e.Listen != "", "LISTEN: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
+		refuse(e.StoreDir != "", "STORE_DIR: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
+	}
+	return errors.Join(errs...)
+}
+
+// logins names the ways to log in that are set.
+func (e *Environment) logins() []string {
+	return set(map[string]string{"NATS_CREDS": e.NatsCreds, "NATS_NKEY": e.NatsNkey, "NATS_USER": e.NatsUser, "NATS_TOKEN": e.NatsToken.Reveal()})
+}
+
+func (e *Environment) tlsSettings() []string {
+	return set(map[string]string{"NATS_TLS_CA": e.NatsTLSCa, "NATS_TLS_CERT": e.NatsTLSCert})
+}
+
+// set lists the names whose values are not empty.
+func set(values map[string]string) []string {
+	var names []string
+	for name, value := range values {
+		if value != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Embedded reports whether the process brings its own NATS server.
+func (e *Environment) Embedded() bool { return e.NatsURL == "" }
+
+func (e *Environment) listen() string { return cmp.Or(e.Listen, defaultListen) }
+
+// URL is where the commands of this program find NATS.
+func (e *Environment) URL() string { return cmp.Or(e.NatsURL, "nats://"+e.listen()) }
+
+// loopback refuses to serve others: the embedded server asks nobody who he is.
+func loopback(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "" {
+		return fmt.Errorf("must be host:port, such as %s", defaultListen)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return errors.New("must be a loopback address, since the embedded server asks for no credentials; run a NATS server for others and set LLMBUS_NATS_URL")
+}
+
+// storeDir is where the embedded server keeps its data. Servers on different
+// ports must not share it.
+func (e *Environment) storeDir() (string, error) {
+	if e.StoreDir != "" {
+		return e.StoreDir, nil
+	}
+	state, ok := e.lookup("XDG_STATE_HOME")
+	if !ok || state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("LLMBUS_STORE_DIR: must be set, since there is no home folder: %w", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	_, port, err := net.SplitHostPort(e.listen())
+	return filepath.Join(state, "llmbus", "nats-"+port), err
+}
+
+// found is what the default configuration is made of.
+func (e *Environment) found() config.Found {
+	var f config.Found
+	k := &e.keys
+	if k.OpenAIKey != "" {
+		f.OpenAI = config.Service{KeyEnv: "OPENAI_API_KEY", BaseURL: k.OpenAIBaseURL, Model: k.OpenAIModel}
+	}
+	if k.AnthropicKey != "" {
+		f.Anthropic = config.Service{KeyEnv: "ANTHROPIC_API_KEY", BaseURL: k.AnthropicBaseURL, Model: k.AnthropicModel}
+	}
+	if k.GeminiKey != "" {
+		f.Gemini = config.Service{KeyEnv: "GEMINI_API_KEY", Model: k.GeminiModel}
+	}
+	if k.OllamaBaseURL != "" {
+		f.Ollama = config.Service{BaseURL: k.OllamaBaseURL, Model: k.OllamaModel}
+	}
+	return f
+}
+
+// key finds the key of a provider.
+func (e *Environment) key(p *config.Provider) (wire.Secret, error) {
+	switch {
+	case p.KeyEnv != "":
+		value, _ := e.lookup(p.KeyEnv)
+		if value = strings.TrimSpace(value); value == "" {
+			return "", fmt.Errorf("the environment variable %s is not set; set it, or name another in api_key_env", p.KeyEnv)
+		}
+		return wire.Secret(value), nil
+	case p.KeyFile != "":
+		text, err := os.ReadFile(p.KeyFile)
+		if err != nil {
+			return "", fmt.Errorf("api_key_file: %w", err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		if line = strings.TrimSpace(line); line == "" {
+			return "", fmt.Errorf("api_key_file: the first line of %s is empty", p.KeyFile)
+		}
+		return wire.Secret(line), nil
+	}
+	return "", nil
+}
+
+// unknown lists variables that begin like ours and mean nothing. They are no
+// error, since container platforms make variables of a service's name.
+func unknown(e *Environment) error { return envconfig.CheckDisallowed(prefix, e) }

@@ -1,0 +1,42 @@
+package app
+
+import (
+	"github.com/llmbus/llmbus/breaker"
+	"github.com/llmbus/llmbus/internal/config"
+)
+
+// Status is what a worker says of itself on llm.status, beside the numbers of
+// the bus.
+type Status struct {
+	Worker   string           `json:"worker"`
+	NATS     string           `json:"nats"`               // the server it is connected to
+	Degraded bool             `json:"degraded,omitempty"` // breakers or switches are its own opinion, since KV is out of reach
+	Features []FeatureStatus  `json:"features"`
+	Breakers []breaker.Status `json:"breakers"`
+}
+
+// FeatureStatus is one feature in force.
+type FeatureStatus struct {
+	Name    string   `json:"name"`
+	Targets []string `json:"targets"` // provider/model, in order of preference
+}
+
+func (w *worker) status() any {
+	s := Status{Worker: w.name, NATS: w.conn.ConnectedUrlRedacted(), Degraded: w.breakers.Degraded(), Breakers: w.breakers.Snapshot()}
+	if cfg := w.policy.inForce.Load(); cfg != nil {
+		s.Features = featuresOf(cfg)
+	}
+	return s
+}
+
+func featuresOf(cfg *config.Config) []FeatureStatus {
+	var list []FeatureStatus
+	for _, f := range cfg.Features {
+		status := FeatureStatus{Name: f.Name}
+		for _, t := range f.Targets {
+			status.Targets = append(status.Targets, t.Provider+"/"+t.Model)
+		}
+		list = append(list, status)
+	}
+	return list
+}

@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/llmbus/llmbus/breaker"
+	"github.com/llmbus/llmbus/bus"
+	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/subjects"
+)
+
+// readPatience bounds how long the first read of the buckets may take.
+const readPatience = 30 * time.Second
+
+var errSlowStart = fmt.Errorf("flags and configuration could not be read within %s; is JetStream well? (nats server report jetstream)", readPatience)
+
+// worker is all parts behind one connection.
+type worker struct {
+	*App
+	conn     *connection
+	flags    *kv.Flags
+	breakers *breaker.Group
+	router   *chain.Router
+	policy   *policy
+	events   *events
+}
+
+func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
+	w := &worker{App: a, conn: conn, events: &events{conn.Conn, a.name}}
+	buckets, err := openBuckets(ctx, conn.Conn, kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL})
+	if err != nil {
+		return nil, err
+	}
+	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
+		return nil, err
+	}
+	w.breakers, err = breaker.New(breaker.Config{Conn: conn.Conn, Buckets: buckets, Worker: a.name, Log: a.log, OnChange: w.events.circuit})
+	if err != nil {
+		return nil, err
+	}
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Observer: w.events, Log: a.log})
+	w.policy, err = newPolicy(w, src, buckets.Features)
+	return w, err
+}
+
+// openBuckets opens all buckets, or says what the server lacks.
+func openBuckets(ctx context.Context, nc *nats.Conn, o kv.Options) (*kv.Buckets, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	buckets, err := kv.Open(ctx, js, o)
+	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, nats.ErrNoResponders) {
+		return nil, fmt.Errorf("the NATS server offers no JetStream, which llmbus needs; start it with -js, or enable it for the account: %w", err)
+	}
+	return buckets, err
+}
+
+func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
+	w.router.Cut(flags)
+	w.events.flips(flips)
+}
+
+func (w *worker) newBus() (*bus.Worker, error) {
+	return bus.New(bus.Config{
+		Conn: w.conn.Conn, Completer: w.router, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
+		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
+		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
+	})
+}
+
+// run serves until ctx ends or a part fails. ready is called when requests are
+// taken.
+func (w *worker) run(ctx context.Context, ready func()) error {
+	running, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	// What requests in flight use outlives the intake.
+	support, end := context.WithCancel(context.WithoutCancel(ctx))
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer end()
+	start := func(name string, run func(context.Context) error) {
+		parts.Go(func() {
+			if err := run(support); err != nil {
+				fail(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	start("connection", w.watch)
+	start("flags", w.flags.Run)
+	start("breakers", w.breakers.Run)
+	start("configuration", w.policy.follow)
+
+	err := w.serveRequests(running, &parts, ready)
+	if ctx.Err() == nil { // nobody asked for the end
+		err = errors.Join(context.Cause(running), err)
+	}
+	return err
+}
+
+// serveRequests takes requests under the configuration in force.
+func (w *worker) serveRequests(ctx context.Context, parts *sync.WaitGroup, ready func()) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	b, err := w.newBus()
+	if err != nil {
+		return err
+	}
+	parts.Go(func() {
+		if w.joined(ctx, b) {
+			ready()
+		}
+	})
+	return b.Run(ctx)
+}
+
+// begin waits until flags and configuration are known.
+func (w *worker) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readPatience, errSlowStart)
+	defer cancel()
+	select {
+	case <-w.flags.Ready():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return w.policy.begin(ctx)
+}
+
+// joined waits until the server knows that this worker takes requests.
+func (w *worker) joined(ctx context.Context, b *bus.Worker) bool {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for b.State() == bus.Starting {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return w.conn.FlushWithContext(ctx) == nil
+}
+
+// watch fails when the connection is closed for good.
+func (w *worker) watch(ctx context.Context) error {
+	select {
+	case <-w.conn.closed:
+		return w.conn.lost()
+	case <-ctx.Done():
+		return nil
+	}
+}
