@@ -26,7 +26,10 @@ type rule struct {
 // phrases stand in one row because some answers have both and the code misleads:
 // a credit stop comes as invalid_request_error, an overflow as code 400. What no
 // row knows is decided by the status alone.
-func rules() []rule {
+func rules() []rule { return append(finalRules(), passingRules()...) }
+
+// finalRules are the failures that no wait cures.
+func finalRules() []rule {
 	return []rule{
 		{outcome: llm.OutcomeRateLimited, codes: []string{"openrouter_in_flight_budget"}},
 		{outcome: llm.OutcomeQuotaExhausted, statuses: []int{402},
@@ -71,6 +74,12 @@ func rules() []rule {
 				"does not support tool", "does not support function", "does not support thinking", "does not support image",
 				"does not support vision", "thought_signature", "thought signature", "tool call id",
 			}},
+	}
+}
+
+// passingRules are the failures that may pass.
+func passingRules() []rule {
+	return []rule{
 		{outcome: llm.OutcomeUnavailable, detail: provider.DetailSamePath,
 			phrases: []string{"requires more system memory"}},
 		{outcome: llm.OutcomeOverloaded, statuses: []int{529, 498},
