@@ -20,6 +20,8 @@ var (
 	ErrNotMirrored = errors.New("bucket does not republish its changes")
 
 	errPausing = errors.New("the bucket could not be read a moment ago")
+
+	errLeaderless = errors.New("the bucket has no leader")
 )
 
 // BucketError says which setting of an existing bucket does not fit and what to

@@ -108,6 +108,7 @@ func TestMirrorSeesKeysEnd(t *testing.T) {
 			require.NoError(t, err)
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		require.Equal(t, kv.OpExpire, changes[len(changes)-1].Op)
 		require.Empty(t, value(m, "short"))
 

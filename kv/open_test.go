@@ -121,20 +121,3 @@ func TestOptionsAreValidated(t *testing.T) {
 	}
 	require.NoError(t, kv.Options{}.Validate())
 }
-
-func TestCluster(t *testing.T) {
-	nodes := natstest.Cluster(t, 3)
-	js, err := jetstream.New(nodes.Dial(t))
-	require.NoError(t, err)
-	b, err := kv.Open(t.Context(), js, kv.Options{})
-	require.NoError(t, err)
-	stream, err := js.Stream(t.Context(), "KV_"+kv.BreakersBucket)
-	require.NoError(t, err)
-	require.Equal(t, 3, stream.CachedInfo().Config.Replicas)
-	compareAndSwap(t, b.Breakers)
-	m := run(t, b.Flags, kv.MirrorConfig{})
-	<-m.Ready()
-	_, err = b.Flags.Put(t.Context(), "all", []byte("off"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return value(m, "all") == "off" }, time.Second, time.Millisecond)
-}

@@ -27,6 +27,9 @@ func (b *Bucket) read(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("list keys of %s: %w", b.name, err)
 	}
+	if info.Cluster != nil && info.Cluster.Leader == "" { // a follower has answered
+		return s, fmt.Errorf("list keys of %s: %w", b.name, errLeaderless)
+	}
 	s.created, s.last = info.Created, info.State.LastSeq
 	now := time.Now()
 	for subjects := range slices.Chunk(slices.Collect(maps.Keys(info.State.Subjects)), keysPerRead) {
