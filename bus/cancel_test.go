@@ -161,5 +161,5 @@ func TestAThousandCancelsLeaveNothingBehind(t *testing.T) {
 // times, since it reads the lists of free ones while they move.
 func goroutines() int {
 	buf := make([]byte, 4<<20)
-	return bytes.Count(buf[:runtime.Stack(buf, true)], []byte("goroutine "))
+	return bytes.Count(buf[:runtime.Stack(buf, true)], []byte("\ngoroutine ")) + 1
 }
