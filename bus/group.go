@@ -46,6 +46,7 @@ func (w *Worker) join(work context.Context) error {
 	defer cancel()
 	_ = w.cfg.Conn.FlushWithContext(ctx)
 	w.state.set(Joined)
+	w.begun.Do(func() { close(w.ready) })
 	return nil
 }
 

@@ -86,7 +86,8 @@ func startWorker(t testing.TB, nc *nats.Conn, c llm.Completer, change ...func(*b
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	require.Eventually(t, func() bool { return w.State() == bus.Joined }, 10*time.Second, time.Millisecond)
+	<-w.Ready()
+	require.Equal(t, bus.Joined, w.State())
 	stopped := false
 	stop := func() error {
 		stopped = true

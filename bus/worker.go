@@ -23,6 +23,8 @@ type Worker struct {
 	presence presence
 	stats    counters
 	state    state
+	ready    chan struct{}
+	begun    sync.Once
 
 	badReplies, noReplies seldom
 
@@ -38,7 +40,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Worker{
-		cfg: cfg, log: cfg.Log, active: newActive(),
+		cfg: cfg, log: cfg.Log, active: newActive(), ready: make(chan struct{}),
 		slots:    newSlots(cfg.Slots, cfg.FullFor, cfg.CalmFor),
 		presence: presence{inbox: cfg.Conn.NewInbox()},
 	}, nil
@@ -67,6 +69,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	err = w.steer(ctx, work)
 	return errors.Join(err, w.shutdown(interrupt))
 }
+
+// Ready is closed when the worker has joined the queue group for the first time
+// and the server knows it: from then on another worker may be stopped.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
 // listen subscribes to what can stop requests.
 func (w *Worker) listen() (stop func(), err error) {
