@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/kv"
 )
 
@@ -46,7 +47,7 @@ func TestLeaseEnds(t *testing.T) {
 		began := time.Now()
 		_, err := b.Probes.Create(t.Context(), "openai.gpt", []byte("w1"), 5*time.Second)
 		require.NoError(t, err)
-		for err = kv.ErrConflict; err != nil; time.Sleep(100 * time.Millisecond) {
+		for err = kv.ErrConflict; err != nil; natstest.Advance(100 * time.Millisecond) {
 			require.ErrorIs(t, err, kv.ErrConflict)
 			_, err = b.Probes.Create(t.Context(), "openai.gpt", []byte("w2"), 5*time.Second)
 		}
@@ -72,7 +73,7 @@ func TestCacheKeepsTenantsApart(t *testing.T) {
 		require.ErrorIs(t, c.Put(ctx, "", "f", "big", make([]byte, limit)), kv.ErrTooLarge)
 		require.NoError(t, c.Put(ctx, "", "f", "big", make([]byte, limit-2048)))
 
-		time.Sleep(24*time.Hour + time.Minute)
+		natstest.Advance(24*time.Hour + time.Minute)
 		_, err = c.Find(ctx, "acme.eu", "support", "k*>")
 		require.ErrorIs(t, err, kv.ErrNotFound)
 	})

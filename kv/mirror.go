@@ -121,5 +121,8 @@ type result struct {
 func (m *Mirror) readNow(ctx context.Context) result {
 	r := result{epoch: m.epoch.Load()}
 	r.snapshot, r.err = m.bucket.read(ctx)
+	if r.err == nil && !r.pushed { // somebody has changed the bucket
+		r.err = fmt.Errorf("mirror %s: %w", m.bucket.name, ErrNotMirrored)
+	}
 	return r
 }

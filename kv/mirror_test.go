@@ -55,7 +55,7 @@ func TestMirrorShowsPushes(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, _ jetstream.JetStream) {
 		_, err := b.Breakers.Put(t.Context(), "before", []byte("1"))
 		require.NoError(t, err)
-		time.Sleep(time.Minute)
+		natstest.Advance(time.Minute)
 		var changes []kv.Change
 		m := run(t, b.Breakers, kv.MirrorConfig{OnChange: func(c []kv.Change) { changes = append(changes, c...) }})
 		require.False(t, m.Fresh())
@@ -100,21 +100,20 @@ func TestMirrorSeesKeysEnd(t *testing.T) {
 		var changes []kv.Change
 		m := run(t, b.Breakers, kv.MirrorConfig{Interval: time.Hour, OnChange: func(c []kv.Change) { changes = append(changes, c...) }})
 		<-m.Ready()
-		time.Sleep(time.Second)
+		natstest.Advance(time.Second)
 		_, err = b.Breakers.Create(t.Context(), "short", []byte("1"), 2*time.Second)
 		require.NoError(t, err)
 		for _, key := range []string{"b", "a", "c"} {
 			_, err = b.Breakers.Put(t.Context(), key, []byte("1"))
 			require.NoError(t, err)
 		}
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		natstest.Advance(5 * time.Second)
 		require.Equal(t, kv.OpExpire, changes[len(changes)-1].Op)
 		require.Empty(t, value(m, "short"))
 
 		require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.llm_breakers.a")))
 		require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.llm_breakers.b")))
-		time.Sleep(time.Second)
+		natstest.Advance(time.Second)
 		require.NoError(t, m.Refresh(t.Context()))
 		require.Empty(t, value(m, "a"))
 		require.Equal(t, "1", value(m, "c"))
@@ -125,7 +124,7 @@ func TestMirrorFindsWhatNoPushTold(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, js jetstream.JetStream) {
 		m := run(t, b.Breakers, kv.MirrorConfig{})
 		<-m.Ready()
-		time.Sleep(time.Second)
+		natstest.Advance(time.Second)
 		for key := range strings.FieldsSeq("a b") {
 			_, err := b.Breakers.Put(t.Context(), key, []byte("1"))
 			require.NoError(t, err)
@@ -133,18 +132,18 @@ func TestMirrorFindsWhatNoPushTold(t *testing.T) {
 		stream, err := js.Stream(t.Context(), "KV_"+kv.BreakersBucket)
 		require.NoError(t, err)
 		require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.llm_breakers.a")))
-		time.Sleep(6 * time.Second)
+		natstest.Advance(6 * time.Second)
 		require.Empty(t, value(m, "a"))
 		require.Equal(t, "1", value(m, "b"))
 
 		require.NoError(t, js.DeleteKeyValue(t.Context(), kv.BreakersBucket))
-		time.Sleep(20 * time.Second)
+		natstest.Advance(20 * time.Second)
 		require.False(t, m.Fresh(), "a bucket that cannot be read makes the mirror stale")
 		require.Equal(t, "1", value(m, "b"), "and keeps what was known")
 		again, _ := open(t, js.Conn())
 		_, err = again.Breakers.Put(t.Context(), "c", []byte("anew"))
 		require.NoError(t, err)
-		time.Sleep(6 * time.Second)
+		natstest.Advance(6 * time.Second)
 		require.True(t, m.Fresh())
 		require.Empty(t, value(m, "b"))
 		require.Equal(t, "anew", value(m, "c"))
@@ -181,9 +180,21 @@ func TestMirrorTrustsOnlyTheServersHeaders(t *testing.T) {
 }
 
 func TestMirrorNeedsRepublish(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, _ jetstream.JetStream) {
+	bubble(t, func(t *testing.T, _ *server.Server, b *kv.Buckets, js jetstream.JetStream) {
 		_, err := kv.NewMirror(b.Probes, kv.MirrorConfig{})
 		require.ErrorIs(t, err, kv.ErrNotMirrored)
+
+		m := run(t, b.Flags, kv.MirrorConfig{})
+		<-m.Ready()
+		stream, err := js.Stream(t.Context(), "KV_"+kv.FlagsBucket)
+		require.NoError(t, err)
+		cfg := stream.CachedInfo().Config
+		cfg.RePublish = nil
+		_, err = js.UpdateStream(t.Context(), cfg)
+		require.NoError(t, err)
+		natstest.Advance(20 * time.Second)
+		require.False(t, m.Fresh(), "nobody would tell of a change")
+		require.ErrorIs(t, m.Refresh(t.Context()), kv.ErrNotMirrored)
 	})
 }
 

@@ -19,6 +19,7 @@ type snapshot struct {
 	started time.Time // local
 	created time.Time // of the stream: another value means another stream
 	last    uint64    // updates are complete up to this revision
+	pushed  bool      // the bucket republishes its changes
 	updates []update
 }
 

@@ -30,7 +30,7 @@ func (b *Bucket) read(ctx context.Context) (snapshot, error) {
 	if info.Cluster != nil && info.Cluster.Leader == "" { // a follower has answered
 		return s, fmt.Errorf("list keys of %s: %w", b.name, errLeaderless)
 	}
-	s.created, s.last = info.Created, info.State.LastSeq
+	s.created, s.last, s.pushed = info.Created, info.State.LastSeq, info.Config.RePublish != nil
 	now := time.Now()
 	for subjects := range slices.Chunk(slices.Collect(maps.Keys(info.State.Subjects)), keysPerRead) {
 		upTo, err := b.values(ctx, subjects, func(u update) {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server/ats"
 )
@@ -25,6 +26,12 @@ func Bubble(t *testing.T, f func(t *testing.T)) {
 	dropPools()
 	defer dropPools()
 	synctest.Test(t, f)
+}
+
+// Advance lets d pass in a bubble and then waits until nothing moves any more.
+func Advance(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
 }
 
 func dropPools() {
