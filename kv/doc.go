@@ -3,14 +3,12 @@
 //
 // # A mirror
 //
-//	            connection made            first snapshot
-//	not fresh ------------------> reading ----------------> fresh --+
-//	    ^                            |  ^                     |     | push: applied at once
-//	    |      connection lost       |  +---------------------+     | re-read: every 5 s
-//	    +----------------------------+     connection made    |<----+
-//	    ^                                  again              |
-//	    +-----------------------------------------------------+
-//	           connection lost, or three intervals without a re-read
+//	          connection made           snapshot read
+//	not fresh ----------------> reading -------------> fresh, re-read every 5 s
+//	    ^                          |                     |
+//	    +--------------------------+---------------------+
+//	          connection lost         connection lost, or three
+//	                                  intervals without a re-read
 //
 // Changes come as plain messages that the bucket republishes, heard by a core
 // subscription made before the first snapshot. A snapshot is the list of keys
