@@ -12,7 +12,7 @@ import (
 	"github.com/llmbus/llmbus/internal/natstest"
 )
 
-// mute stops the bucket's pushes, so that workers learn late.
+// mute sends the bucket's pushes elsewhere, so that workers learn late.
 func (f *fleet) mute() {
 	f.t.Helper()
 	js, err := jetstream.New(f.nc)
@@ -20,7 +20,7 @@ func (f *fleet) mute() {
 	stream, err := js.Stream(f.t.Context(), "KV_llm_breakers")
 	require.NoError(f.t, err)
 	config := stream.CachedInfo().Config
-	config.RePublish = nil
+	config.RePublish = &jetstream.RePublish{Source: config.RePublish.Source, Destination: "elsewhere.>"}
 	_, err = js.UpdateStream(f.t.Context(), config)
 	require.NoError(f.t, err)
 }
