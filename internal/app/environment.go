@@ -38,18 +38,18 @@ type Environment struct {
 	Listen   string `split_words:"true"` // host:port of the embedded server; default 127.0.0.1:4222
 	StoreDir string `split_words:"true"` // data of the embedded server; default in the user's state folder
 
-	Config        string        `split_words:"true"`                // path of the YAML file
-	Pool          int           `split_words:"true" default:"256"`  // requests at once
-	MaxTimeout    time.Duration `split_words:"true" default:"10m"`  // the longest a request may take
-	ShutdownGrace time.Duration `split_words:"true" default:"30s"`  // for what is in flight
-	InboxPrefixes []string      `split_words:"true"`                // further shapes of reply subjects, separated by commas
-	Tenants       bool          `split_words:"true"`                // take llm.complete.<feature>.<tenant>
-	TenantHeader  bool          `split_words:"true"`                // believe Llm-Tenant
-	KVReplicas    int           `split_words:"true"`                // of each bucket, at most; default 3, and fewer where there are fewer servers
-	CacheTTL      time.Duration `split_words:"true" default:"24h"`  // of answers kept for the cached fallback
-	WorkerName    string        `split_words:"true"`                // for people; default host and process id
-	LogLevel      slog.Level    `split_words:"true" default:"info"` // debug, info, warn or error
-	LogFormat     string        `split_words:"true" default:"text"` // or json
+	Config        string        `split_words:"true"` // path of the YAML file
+	Pool          int           `split_words:"true"` // requests at once; default 256
+	MaxTimeout    time.Duration `split_words:"true"` // the longest a request may take; default 10m
+	ShutdownGrace time.Duration `split_words:"true"` // for what is in flight; default 30s
+	InboxPrefixes []string      `split_words:"true"` // further shapes of reply subjects, separated by commas
+	Tenants       bool          `split_words:"true"` // take llm.complete.<feature>.<tenant>
+	TenantHeader  bool          `split_words:"true"` // believe Llm-Tenant
+	KVReplicas    int           `split_words:"true"` // of each bucket, at most; default 3, and fewer where there are fewer servers
+	CacheTTL      time.Duration `split_words:"true"` // of answers kept for the cached fallback; default 24h
+	WorkerName    string        `split_words:"true"` // for people; default host and process id
+	LogLevel      slog.Level    `split_words:"true"` // debug, info (default), warn or error
+	LogFormat     string        `split_words:"true"` // text (default) or json
 
 	keys   services
 	lookup func(string) (string, bool) // variables that hold keys of providers
@@ -72,9 +72,19 @@ type services struct {
 // Defaults of the embedded server.
 const defaultListen = "127.0.0.1:4222"
 
+// Defaults are the settings of a process that is told nothing. natsURL is the
+// server to join, or empty.
+func Defaults(natsURL string) *Environment {
+	return &Environment{
+		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour,
+		LogLevel: slog.LevelInfo, LogFormat: "text", lookup: func(string) (string, bool) { return "", false },
+	}
+}
+
 // ReadEnvironment reads and checks the environment of this process.
 func ReadEnvironment() (*Environment, error) {
-	e := &Environment{lookup: os.LookupEnv}
+	e := Defaults("")
+	e.lookup = os.LookupEnv
 	if err := errors.Join(readable(envconfig.Process(prefix, e)), readable(envconfig.Process("", &e.keys))); err != nil {
 		return nil, err
 	}

@@ -146,6 +146,8 @@ func (w *worker) joined(ctx context.Context, b *bus.Worker) bool {
 			return false
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	return w.conn.FlushWithContext(ctx) == nil
 }
 

@@ -21,6 +21,9 @@ const (
 // sourceOfParts begins the name of a value of the bucket in errors.
 const sourceOfParts = "llm_features/"
 
+// emptyMapping is a part that takes every default.
+const emptyMapping = "{}\n"
+
 // Parts is a configuration cut into the values of the llm_features bucket, by
 // key. A value is YAML, of which JSON is a part.
 type Parts map[string]string
@@ -38,7 +41,11 @@ func (p Parts) YAML() string {
 		heading := kind + "s:\n"
 		for _, key := range p.Keys() {
 			if name, ok := strings.CutPrefix(key, kind+"."); ok {
-				b.WriteString(heading + "  " + name + ":\n" + indent(p[key], "    "))
+				text := ":\n" + indent(p[key], "    ")
+				if p[key] == emptyMapping {
+					text = ": " + emptyMapping
+				}
+				b.WriteString(heading + "  " + name + text)
 				heading = ""
 			}
 		}
@@ -78,7 +85,7 @@ func (o *outline) parts() (Parts, error) {
 // of style is no change of the configuration.
 func canonical(n ast.Node) (string, error) {
 	if m, ok := n.(*ast.MappingNode); !ok || len(m.Values) == 0 {
-		return "{}\n", nil
+		return emptyMapping, nil
 	}
 	var value any
 	if err := yaml.NodeToValue(n, &value, yaml.UseOrderedMap()); err != nil {
