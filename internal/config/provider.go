@@ -2,8 +2,9 @@ package config
 
 import (
 	"cmp"
-	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmbus/llmbus/chain"
@@ -61,7 +62,7 @@ func (p *Provider) Model(id string) (provider.Capabilities, chain.Price) {
 // network are the settings that every kind with a network has.
 type network struct {
 	base    string
-	headers http.Header
+	headers map[string][]string
 	connect time.Duration
 }
 
@@ -107,11 +108,14 @@ func readNetwork(s *section) network {
 	if sub == nil {
 		return n
 	}
-	n.headers = http.Header{}
-	for _, name := range sub.order {
+	n.headers = map[string][]string{}
+	for i, name := range sub.order {
 		var value string
 		if sub.text(name, &value) {
-			n.headers.Set(name, value)
+			n.headers[name] = []string{value}
+		}
+		if slices.ContainsFunc(sub.order[:i], func(other string) bool { return strings.EqualFold(name, other) }) {
+			sub.problem(name, "comes twice, since case does not matter in names of headers")
 		}
 	}
 	return n

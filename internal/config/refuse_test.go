@@ -53,6 +53,8 @@ var refusals = []struct {
 		[]string{"4:20: providers.p.base_url: must hold no credentials; set the API key instead"}},
 	{"header of the client", withProvider + "    {kind: openai, headers: {Idempotency-Key: secret}}",
 		[]string{"4:20: providers.p.headers: Idempotency-Key would let calls be repeated unseen"}},
+	{"header twice", withProvider + "    {kind: openai, headers: {X-A: a, x-a: b}}",
+		[]string{"4:38: providers.p.headers.x-a: comes twice, since case does not matter in names of headers"}},
 	{"azure without base_url", withProvider + "    {kind: openai, azure: {api_version: v1}}", []string{"3:3: providers.p: base_url must be set for azure"}},
 	{"not for echo", withProvider + "    {kind: echo, base_url: http://h}",
 		[]string{"4:18: providers.p.base_url: unknown key; known here are approved_for, breaker, kind, models, regions"}},
