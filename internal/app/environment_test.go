@@ -1,0 +1,69 @@
+package app_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/internal/app"
+)
+
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"LLMBUS_NATS_URL": "tls://a:4222,tls://b:4222", "LLMBUS_NATS_USER": "u", "LLMBUS_NATS_PASSWORD": "p",
+		"LLMBUS_NATS_TLS_CA": "/ca.pem", "LLMBUS_NATS_TLS_CERT": "/c.pem", "LLMBUS_NATS_TLS_KEY": "/k.pem",
+		"LLMBUS_CONFIG": "b.yaml", "LLMBUS_POOL": "16", "LLMBUS_SHUTDOWN_GRACE": "5s", "LLMBUS_INBOX_PREFIXES": "a.b,c",
+		"LLMBUS_KV_REPLICAS": "1", "LLMBUS_LOG_LEVEL": "warn", "LLMBUS_LOG_FORMAT": "json", "LLMBUS_WORKER_NAME": "w", "LLMBUS_TENANTS": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	env, err := app.ReadEnvironment()
+	require.NoError(t, err)
+	require.False(t, env.Embedded())
+	require.Equal(t, "tls://a:4222,tls://b:4222", env.URL())
+	require.Equal(t, []string{"u", "p", "/ca.pem", "/c.pem", "/k.pem"}, []string{env.NatsUser, env.NatsPassword.Reveal(), env.NatsTLSCa, env.NatsTLSCert, env.NatsTLSKey})
+	require.Equal(t, []any{"b.yaml", 16, 5 * time.Second, 10 * time.Minute, []string{"a.b", "c"}, 1, slog.LevelWarn, "w", true},
+		[]any{env.Config, env.Pool, env.ShutdownGrace, env.MaxTimeout, env.InboxPrefixes, env.KVReplicas, env.LogLevel, env.WorkerName, env.Tenants})
+	var log bytes.Buffer
+	env.NewLog(&log).Warn("x")
+	require.True(t, strings.HasPrefix(log.String(), "{"), "JSON")
+}
+
+func TestEnvironmentRefusals(t *testing.T) {
+	for _, tc := range []struct {
+		set  map[string]string
+		want string
+	}{
+		{map[string]string{"POOL": "0"}, "LLMBUS_POOL: must be 1 to 100000, not 0"},
+		{map[string]string{"POOL": "many"}, `LLMBUS_POOL: "many" cannot be read: strconv.ParseInt: parsing "many": invalid syntax`},
+		{map[string]string{"MAX_TIMEOUT": "25h"}, "LLMBUS_MAX_TIMEOUT: must be above 0 and at most 24h, not 25h0m0s"},
+		{map[string]string{"SHUTDOWN_GRACE": "-1s"}, "LLMBUS_SHUTDOWN_GRACE: must be 0s to 1h, not -1s"},
+		{map[string]string{"CACHE_TTL": "0"}, "LLMBUS_CACHE_TTL: must be at least 1s, not 0s"},
+		{map[string]string{"LOG_FORMAT": "xml"}, `LLMBUS_LOG_FORMAT: must be text or json, not "xml"`},
+		{map[string]string{"TENANTS": "true", "TENANT_HEADER": "true"}, "LLMBUS_TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing"},
+		{map[string]string{"LISTEN": "0.0.0.0:4222"}, "LLMBUS_LISTEN: must be a loopback address, since the embedded server asks for no credentials; " +
+			"run a NATS server for others and set LLMBUS_NATS_URL"},
+		{map[string]string{"LISTEN": "4222"}, "LLMBUS_LISTEN: must be host:port, such as 127.0.0.1:4222"},
+		{map[string]string{"KV_REPLICAS": "3"}, "LLMBUS_KV_REPLICAS: the embedded server is alone; set LLMBUS_NATS_URL, or remove it"},
+		{map[string]string{"NATS_CREDS": "/c"}, "LLMBUS_NATS_CREDS: is for a NATS server of your own; set LLMBUS_NATS_URL, or remove it"},
+		{map[string]string{"NATS_URL": "nats://h", "LISTEN": "127.0.0.1:1"}, "LLMBUS_LISTEN: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one"},
+		{map[string]string{"NATS_URL": "nats://h", "STORE_DIR": "/d"}, "LLMBUS_STORE_DIR: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one"},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_CREDS": "/c", "NATS_TOKEN": "t"},
+			"LLMBUS_NATS_TOKEN: cannot be set together with LLMBUS_NATS_CREDS; keep one"},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_PASSWORD": "secret"}, "LLMBUS_NATS_PASSWORD: needs LLMBUS_NATS_USER"},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_TLS_KEY": "/k"}, "LLMBUS_NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round"},
+		{map[string]string{"POOL": "0", "LOG_FORMAT": "xml"}, "LLMBUS_POOL: must be 1 to 100000, not 0\nLLMBUS_LOG_FORMAT: must be text or json, not \"xml\""},
+	} {
+		t.Run(tc.want, func(t *testing.T) {
+			for name, value := range tc.set {
+				t.Setenv("LLMBUS_"+name, value)
+			}
+			_, err := app.ReadEnvironment()
+			require.EqualError(t, err, tc.want)
+		})
+	}
+}
