@@ -17,6 +17,7 @@ import (
 	"github.com/llmbus/llmbus/internal/app"
 	"github.com/llmbus/llmbus/internal/sim"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/subjects"
 )
 
 const (
@@ -68,6 +69,7 @@ type stage struct {
 	sim      *sim.Server
 	nc       *nats.Conn
 	client   *client.Client
+	changes  *nats.Subscription // of the primary's breaker
 	buckets  *kv.Buckets
 	begun    time.Time
 	stopping []func()
@@ -154,6 +156,9 @@ func (s *stage) buildClient(ctx context.Context, url string) (err error) {
 	}
 	s.later(s.nc.Close)
 	if s.client, err = client.New(s.nc); err != nil {
+		return err
+	}
+	if s.changes, err = s.nc.SubscribeSync(subjects.BreakerPrefix + primaryKey); err != nil {
 		return err
 	}
 	js, err := jetstream.New(s.nc)

@@ -108,19 +108,22 @@ func (c *connection) ready(ctx context.Context) error {
 	if c.IsConnected() {
 		return nil
 	}
-	select {
-	case <-status:
-	case <-c.closed:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for {
+		select {
+		case s := <-status:
+			if s == nats.CONNECTED {
+				return nil
+			}
+		case <-c.closed: // a little after the status, and then last is set
+			return c.lost()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if c.IsClosed() {
-		return c.lost()
-	}
-	return nil
 }
 
-// lost is the error of a connection that closed by itself.
+// lost is the error of a connection that closed by itself. It may be called
+// once closed is closed.
 func (c *connection) lost() error {
 	if c.last == nil {
 		return ErrClosed
