@@ -60,7 +60,8 @@ type policy struct {
 	log      *slog.Logger
 	changed  chan struct{}
 
-	inForce atomic.Pointer[config.Config]
+	inForce atomic.Pointer[config.Config] // read from parts
+	refused atomic.Pointer[[]string]      // why parts of the bucket are not in force
 
 	mu    sync.Mutex   // held while a configuration is applied
 	seen  config.Parts // what the bucket held when it was last looked at; nil before begin
@@ -157,12 +158,15 @@ func (p *policy) apply() []config.Problem {
 		next = p.source.parts
 	}
 	cfg, parts, problems := config.Adopt(p.parts, next, p.adapters.usable)
+	var refused []string
 	for _, problem := range problems {
+		refused = append(refused, problem.String())
 		p.log.Error("a part of the configuration is refused; what was in force before stays", "part", problem.Source, "reason", problem.String())
 	}
 	p.adapters.settle(cfg)
 	p.parts = parts
 	p.router.Load(p.features(cfg))
+	p.refused.Store(&refused)
 	p.inForce.Store(cfg)
 	p.log.Info("configuration applied", "features", p.router.Features(), "refused", len(problems))
 	return problems

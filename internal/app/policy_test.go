@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
 )
 
 func TestConfigurationIsReloaded(t *testing.T) {
@@ -33,6 +34,9 @@ func TestConfigurationIsReloaded(t *testing.T) {
 	}, patience, tick)
 	_, err = ask(t, nc, "other", "hello")
 	require.NoError(t, err, "the part that was in force stays")
+	status, err := nc.Request(subjects.Status, nil, patience)
+	require.NoError(t, err)
+	require.Contains(t, string(status.Data), `"refused":["llm_features/feature.other:1:1: `)
 
 	require.NoError(t, features.Delete(t.Context(), "feature.other", 0))
 	require.Eventually(t, func() bool {

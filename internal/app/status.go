@@ -12,6 +12,7 @@ type Status struct {
 	NATS     string           `json:"nats"`               // the server it is connected to
 	Degraded bool             `json:"degraded,omitempty"` // breakers or switches are its own opinion, since KV is out of reach
 	Features []FeatureStatus  `json:"features"`
+	Refused  []string         `json:"refused,omitempty"` // parts of the configuration that could not be taken, and why
 	Breakers []breaker.Status `json:"breakers"`
 }
 
@@ -24,7 +25,7 @@ type FeatureStatus struct {
 func (w *worker) status() any {
 	s := Status{Worker: w.name, NATS: w.conn.ConnectedUrlRedacted(), Degraded: w.breakers.Degraded(), Breakers: w.breakers.Snapshot()}
 	if cfg := w.policy.inForce.Load(); cfg != nil {
-		s.Features = featuresOf(cfg)
+		s.Features, s.Refused = featuresOf(cfg), *w.policy.refused.Load()
 	}
 	return s
 }

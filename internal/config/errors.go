@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,19 +45,13 @@ func (e *Error) Error() string {
 }
 
 // refuse makes an error of problems, nil of none. They are put in the order of
-// their lines.
+// their places.
 func refuse(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		if a.Source != b.Source {
-			return strings.Compare(a.Source, b.Source)
-		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(strings.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return &Error{problems}
 }

@@ -155,6 +155,9 @@ func FuzzParse(f *testing.F) {
 	for _, tc := range refusals {
 		f.Add(tc.file)
 	}
+	f.Add(echo)
+	f.Add(pair + "    on_rate_limit: fail\n    fallback: [static]\n    static_text: \"a: #b\\n 'c'\"\n")
+	f.Add(withProvider + "    {kind: openai, base_url: http://h, headers: {X-A: ' 1'}, models: {'m: x': {seed: true}, m: {price: {input: 1e3, output: .5}}}}")
 	f.Fuzz(func(t *testing.T, file string) {
 		cfg, parts, err := config.Parse("f.yaml", []byte(file))
 		if err != nil {

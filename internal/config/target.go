@@ -41,10 +41,11 @@ func (b *builder) targets(s *section, f *chain.Feature, limits provider.Timeouts
 }
 
 func (b *builder) target(s *section, t *chain.Target) {
-	for key, dst := range map[string]*string{"provider": &t.Provider, "model": &t.Model} {
-		if !s.text(key, dst) && !s.has(key) {
-			s.problem(key, "is missing")
-		}
+	if !s.text("provider", &t.Provider) && !s.has("provider") {
+		s.problem("provider", "is missing")
+	}
+	if !s.text("model", &t.Model) && !s.has("model") {
+		s.problem("model", "is missing")
 	}
 	s.whole("attempts", &t.Attempts, 1, 10)
 	s.duration("timeout", &t.Timeout, leastTimeout, mostTimeout, false)
