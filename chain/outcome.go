@@ -79,6 +79,17 @@ func terminal(f *provider.Failure) *llm.Error {
 	return e
 }
 
+// terminal is the error of a request that this failure ends before any of its
+// text was seen. Where text of an earlier attempt was, the caller is left with
+// that: it has a broken answer, whatever the target says that was to begin it
+// anew, and a refusal by the second of what the first took is none by both.
+func (r *run) terminal(f *provider.Failure) *llm.Error {
+	if r.broken != nil {
+		return r.broken
+	}
+	return terminal(f)
+}
+
 // sentence says in our own words what went wrong and what helps.
 func sentence(f *provider.Failure) string {
 	switch f.Outcome {
@@ -112,6 +123,8 @@ func (r *run) exhausted() *llm.Error {
 	}
 	var e *llm.Error
 	switch {
+	case r.broken != nil:
+		e = r.broken
 	case r.last != nil && r.agree():
 		e = terminal(r.last)
 	case len(r.attempts) > 0:

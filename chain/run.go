@@ -33,6 +33,7 @@ type run struct {
 	refused  []string       // why targets were passed over
 	soonest  time.Duration  // until some target may be free; 0 is unknown
 	last     *provider.Failure
+	broken   *llm.Error // text of an earlier attempt was seen and is to be replaced
 }
 
 // Reasons to pass a target over, beside those that breakers give.
@@ -234,7 +235,7 @@ func (r *run) after(ctx context.Context, t *Target, failure *provider.Failure) *
 	case actNext:
 		return r.narrow(d.fits, failure)
 	}
-	return terminal(failure)
+	return r.terminal(failure)
 }
 
 // narrow keeps the targets that could do better than the failed one.
@@ -249,7 +250,7 @@ func (r *run) narrow(fits func(*Target) bool, failure *provider.Failure) *llm.Er
 		}
 	}
 	if r.queue = kept; len(kept) == 0 {
-		return terminal(failure)
+		return r.terminal(failure)
 	}
 	return nil
 }

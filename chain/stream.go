@@ -135,8 +135,10 @@ func (r *run) interrupted(t *Target, failure *provider.Failure) *llm.Error {
 		}
 	}
 	r.emit(EventStreamInterrupted, t)
+	broken := llm.Errorf(llm.CodeInterrupted, "the answer of %s broke off after text was sent (%s); what was sent is incomplete", t.Provider, failure.Outcome)
 	if r.feature.OnInterrupt == InterruptRestart && r.failover && len(r.queue) > 0 {
+		r.broken = broken
 		return nil
 	}
-	return llm.Errorf(llm.CodeInterrupted, "the answer of %s broke off after text was sent (%s); what was sent is incomplete", t.Provider, failure.Outcome)
+	return broken
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/fake"
 )
 
@@ -67,6 +68,33 @@ func TestStreamBrokenAfterCommit(t *testing.T) {
 			got := stream(t.Context(), rig, ask())
 			require.Equal(t, llm.CodeInterrupted, got.err.Code)
 			require.Equal(t, map[string]int{"a": 1, "b": 1}, rig.counts())
+		})
+	})
+}
+
+func TestABrokenStreamThatNobodyReplacesIsInterrupted(t *testing.T) {
+	cut := fake.Step{Pieces: []string{"partial "}, Err: failure(llm.OutcomeUnavailable, "")}
+	for name, second := range map[string]*provider.Failure{
+		"rejects the transcript": failure(llm.OutcomeInvalidRequest, ""),
+		"has too small a window": failure(llm.OutcomeContextLength, ""),
+		"is down":                failure(llm.OutcomeUnavailable, ""),
+		"has no credit":          failure(llm.OutcomeQuotaExhausted, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rig := newRig(t, func(f *chain.Feature) { f.OnInterrupt = chain.InterruptRestart }, fake.New(cut), fake.New(fake.Fails(second)))
+				got := stream(t.Context(), rig, ask())
+				require.Equal(t, llm.CodeInterrupted, got.err.Code, "the first took the request and began to answer it")
+				require.Equal(t, "partial ", got.text())
+				require.Len(t, got.err.Attempts, 2)
+				require.Equal(t, second.Outcome, got.err.Attempts[1].Class)
+			})
+		})
+	}
+	t.Run("passes its deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			rig := newRig(t, func(f *chain.Feature) { f.OnInterrupt = chain.InterruptRestart }, fake.New(cut), fake.New(fake.Hangs()))
+			require.Equal(t, llm.CodeDeadline, stream(t.Context(), rig, ask()).err.Code)
 		})
 	})
 }
