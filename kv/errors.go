@@ -22,6 +22,8 @@ var (
 	errPausing = errors.New("the bucket could not be read a moment ago")
 
 	errLeaderless = errors.New("the bucket has no leader")
+
+	errMinority = errors.New("the bucket's leader has lost the majority of its replicas")
 )
 
 // BucketError says which setting of an existing bucket does not fit and what to

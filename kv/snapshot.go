@@ -27,8 +27,8 @@ func (b *Bucket) read(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("list keys of %s: %w", b.name, err)
 	}
-	if info.Cluster != nil && info.Cluster.Leader == "" { // a follower has answered
-		return s, fmt.Errorf("list keys of %s: %w", b.name, errLeaderless)
+	if err := authoritative(info.Cluster); err != nil {
+		return s, fmt.Errorf("list keys of %s: %w", b.name, err)
 	}
 	s.created, s.last, s.pushed = info.Created, info.State.LastSeq, info.Config.RePublish != nil
 	now := time.Now()
@@ -48,6 +48,33 @@ func (b *Bucket) read(ctx context.Context) (snapshot, error) {
 		}
 	}
 	return s, nil
+}
+
+// unheard is how long a replica may be silent before its leader may have lost
+// it: replicas answer a heartbeat each second.
+const unheard = 3 * time.Second
+
+// authoritative tells the word of a bucket's leader from others. A follower
+// answers while there is no leader, and a leader that is cut off from the
+// majority takes itself for one for ten seconds or more, while another may
+// have been elected.
+func authoritative(c *jetstream.ClusterInfo) error {
+	switch {
+	case c == nil: // a server alone
+		return nil
+	case c.Leader == "":
+		return errLeaderless
+	}
+	heard := 1 // the leader itself, which is not in the list
+	for _, r := range c.Replicas {
+		if !r.Offline && r.Active < unheard {
+			heard++
+		}
+	}
+	if all := len(c.Replicas) + 1; heard <= all/2 {
+		return errMinority
+	}
+	return nil
 }
 
 // values reads the last message of each subject and returns the revision up to
