@@ -19,11 +19,12 @@ import (
 
 // Config is what a Group works with. Every field is optional.
 type Config struct {
-	Conn     *nats.Conn   // failures are announced and heard on it; nil: this process counts alone
-	Buckets  *kv.Buckets  // state is shared through them; nil: this process decides alone
-	Worker   string       // names this process to others; unique for each start; default random
-	Log      *slog.Logger // default: none
-	OnChange func(Change) // called by Run, one at a time and in order for each key; must not block long
+	Conn     *nats.Conn    // failures are announced and heard on it; nil: this process counts alone
+	Buckets  *kv.Buckets   // state is shared through them; nil: this process decides alone
+	Worker   string        // names this process to others; unique for each start; default random
+	Log      *slog.Logger  // default: none
+	Interval time.Duration // between two re-reads of the bucket; 0 means 5 s
+	OnChange func(Change)  // called by Run, one at a time and in order for each key; must not block long
 }
 
 // Change is one transition, told when it is settled: stored in the bucket,
@@ -67,7 +68,7 @@ func New(c Config) (*Group, error) {
 	}
 	if c.Buckets != nil {
 		var err error
-		if g.store, err = newStore(c.Buckets, g.worker, g.log, g.follow); err != nil {
+		if g.store, err = newStore(c, g.worker, g.log, g.follow); err != nil {
 			return nil, fmt.Errorf("breaker group: %w", err)
 		}
 	}

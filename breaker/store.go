@@ -21,12 +21,12 @@ type store struct {
 	health  health
 }
 
-func newStore(buckets *kv.Buckets, worker string, log *slog.Logger, onChange func([]kv.Change)) (*store, error) {
-	mirror, err := kv.NewMirror(buckets.Breakers, kv.MirrorConfig{OnChange: onChange, Log: log})
+func newStore(c Config, worker string, log *slog.Logger, onChange func([]kv.Change)) (*store, error) {
+	mirror, err := kv.NewMirror(c.Buckets.Breakers, kv.MirrorConfig{Interval: c.Interval, OnChange: onChange, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	return &store{records: buckets.Breakers, probes: buckets.Probes, mirror: mirror, worker: worker}, nil
+	return &store{records: c.Buckets.Breakers, probes: c.Buckets.Probes, mirror: mirror, worker: worker}, nil
 }
 
 // reachable reports whether decisions are to be shared before they count.

@@ -43,6 +43,7 @@ type plan struct {
 	feature   func(*chain.Feature)
 	breaker   breaker.Settings
 	slots     int
+	reread    time.Duration // of flags and breakers
 }
 
 func (p plan) start(t testing.TB, name string) *worker {
@@ -52,9 +53,9 @@ func (p plan) start(t testing.TB, name string) *worker {
 	require.NoError(t, err)
 	buckets, err := kv.Open(t.Context(), js, kv.Options{})
 	require.NoError(t, err)
-	w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{})
+	w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Interval: p.reread})
 	require.NoError(t, err)
-	w.breakers, err = breaker.New(breaker.Config{Conn: w.conn, Buckets: buckets, Worker: name})
+	w.breakers, err = breaker.New(breaker.Config{Conn: w.conn, Buckets: buckets, Worker: name, Interval: p.reread})
 	require.NoError(t, err)
 	w.router = chain.NewRouter(chain.Config{Switches: w.flags})
 	w.router.Load([]chain.Feature{p.policy(w.breakers)})

@@ -36,9 +36,9 @@
 //     tried immediately and then every 25 ms to 1 s.
 //   - JetStream or the bucket's leader is away: pushes cannot come either; not
 //     fresh once the last snapshot is three intervals old. Entries stay.
-//   - The mirror's server is cut off from the others: the same, counted from 3 s
-//     after the cut at the latest. A leader that has not heard the majority for
-//     so long is not believed, although it answers.
+//   - The mirror's server is cut off from the others, and with it the bucket's
+//     leader, which goes on to answer: not fresh at the first re-read by which
+//     it has not heard the majority for 3 s.
 //   - A server comes back with less than it had: believed after five reads in a
 //     row, since a new leader may only be catching up. A bucket that was deleted
 //     and made again is recognised by its time of creation.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -141,6 +142,9 @@ func (f *follower) finished(r result) {
 
 // plan takes note of a read of this connection.
 func (f *follower) plan(r result) {
+	if errors.Is(r.err, errMinority) { // the majority may change what nobody here hears of
+		f.until.Store(0)
+	}
 	if r.err != nil {
 		if !f.failed {
 			f.failed = true
