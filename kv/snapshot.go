@@ -27,7 +27,7 @@ func (b *Bucket) read(ctx context.Context) (snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("list keys of %s: %w", b.name, err)
 	}
-	if err := authoritative(info.Cluster); err != nil {
+	if err := authoritative(info); err != nil {
 		return s, fmt.Errorf("list keys of %s: %w", b.name, err)
 	}
 	s.created, s.last, s.pushed = info.Created, info.State.LastSeq, info.Config.RePublish != nil
@@ -57,17 +57,22 @@ const unheard = 3 * time.Second
 // authoritative tells the word of a bucket's leader from others. A follower
 // answers while there is no leader, and a leader that is cut off from the
 // majority takes itself for one for ten seconds or more, while another may
-// have been elected.
-func authoritative(c *jetstream.ClusterInfo) error {
+// have been elected. A new leader was just voted for and may be yet to be
+// answered.
+func authoritative(info *jetstream.StreamInfo) error {
+	c := info.Cluster
 	switch {
 	case c == nil: // a server alone
 		return nil
 	case c.Leader == "":
 		return errLeaderless
+	case c.LeaderSince != nil && info.TimeStamp.Sub(*c.LeaderSince) < unheard:
+		return nil
 	}
 	heard := 1 // the leader itself, which is not in the list
 	for _, r := range c.Replicas {
-		if !r.Offline && r.Active < unheard {
+		never := r.Active == 0 && !r.Current
+		if !never && !r.Offline && r.Active < unheard {
 			heard++
 		}
 	}
