@@ -73,14 +73,17 @@ func background(t *testing.T, env []string, args ...string) *running {
 	return &running{cmd, bufio.NewReader(out)}
 }
 
-// find reads lines up to one that matches, and returns what did.
+// find reads lines up to one that matches, and returns what did. A process that
+// does not write it in time is killed.
 func (r *running) find(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
+	late := time.AfterFunc(patience, func() { _ = r.cmd.Process.Kill() })
+	defer late.Stop()
 	for {
 		line, err := r.out.ReadString('\n')
 		require.NoError(t, err, "the output ended before %s", pattern)
-		if m := re.FindString(line); m != "" {
+		if m := re.FindString(strings.TrimSuffix(line, "\n")); m != "" {
 			return m
 		}
 	}
