@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.."
 
 work=$(mktemp -d)
 project=llmbus-test-$$
+label=llmbus.stand-in
 stand_ins=()
 engine_pid=
 
@@ -55,7 +56,7 @@ find_compose() {
 
 # import <tag> <changes…>: the folder $work/root becomes an image.
 import() {
-  local tag=$1 changes=()
+  local tag=$1 changes=(--change "LABEL $label=1")
   shift
   for c in "$@"; do changes+=(--change "$c"); done
   tar -C "$work/root" -c . | docker import "${changes[@]}" - "$tag" >/dev/null
@@ -96,7 +97,7 @@ stand_in_go() {
   tar --create --mode='a+rX' \
     --transform="s,^$(go env GOROOT | cut -c2-),usr/local/go," --transform="s,^${modules#/},go/pkg/mod," \
     -C / "$(go env GOROOT | cut -c2-)" "${modules#/}" |
-    docker import --change 'ENV PATH=/usr/local/go/bin GOROOT=/usr/local/go GOPATH=/go GOCACHE=/cache GOTMPDIR=/go GOPROXY=off GOFLAGS=-modcacherw' \
+    docker import --change "LABEL $label=1" --change 'ENV PATH=/usr/local/go/bin GOROOT=/usr/local/go GOPATH=/go GOCACHE=/cache GOTMPDIR=/go GOPROXY=off GOFLAGS=-modcacherw' \
       - "$1" >/dev/null
   stand_ins+=("$1")
 }
@@ -124,7 +125,10 @@ tidy_up() {
     [ "$code" = 0 ] || "${compose[@]}" logs --no-color --tail 15 >&2 || true
     "${compose[@]}" down --volumes --timeout 5 >/dev/null 2>&1 || true
   fi
-  for tag in "${stand_ins[@]}"; do docker rmi "$tag" >/dev/null 2>&1 || true; done
+  if [ ${#stand_ins[@]} -gt 0 ]; then # with what was built on them, which inherits the label
+    docker rmi llmbus/broker:dev "${stand_ins[@]}" >/dev/null 2>&1 || true
+    docker image prune --force --filter "label=$label" >/dev/null 2>&1 || true
+  fi
   if [ -n "$engine_pid" ]; then
     kill "$engine_pid" 2>/dev/null || true
     wait "$engine_pid" 2>/dev/null || true
