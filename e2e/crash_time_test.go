@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/llm"
@@ -178,11 +176,7 @@ func (l longFault) run(t *testing.T, streamed bool) {
 			l.tune(f)
 		}
 	}
-	f := startFleet(t, 3, p)
-	defer f.halt()
-	book := newLedger(t, f.caller)
-	got, err := book.ask(t.Context(), question{stream: streamed, class: l.class, timeout: longDeadline})
-	require.NoError(t, err)
+	got := askOnce(t, p, question{stream: streamed, class: l.class, timeout: longDeadline})
 	expected := l.request
 	if streamed {
 		expected = l.stream
@@ -192,15 +186,4 @@ func (l longFault) run(t *testing.T, streamed bool) {
 		made[string(rune('a'+i))] = c.Count()
 	}
 	expected.check(t, got, made)
-	f.settle(t, book)
-}
-
-// settle stops the workers and demands that nothing is owed and nothing was
-// sent twice.
-func (f *fleet) settle(t testing.TB, book *ledger) {
-	t.Helper()
-	for _, w := range f.workers {
-		w.halt()
-	}
-	book.check(t)
 }

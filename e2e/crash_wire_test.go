@@ -21,7 +21,7 @@ import (
 )
 
 // wireFault is a fault of real sockets, read by real adapters. Its times are
-// those of a bad day, scaled down: see onWire.
+// those of a bad day, scaled down.
 type wireFault struct {
 	name     string
 	a, b     string   // what becomes of calls to each; empty answers
@@ -29,17 +29,17 @@ type wireFault struct {
 	once     bool     // a fails one call only
 	attempts int      // of each target; 0 is 1
 	class    llm.Class
-	timeout  time.Duration // the caller's; 0 is 3 s
+	silent   bool          // a says nothing at first: the first-token limit of a stream is short
+	stalled  bool          // a falls silent: the idle limit of a stream is short
+	timeout  time.Duration // the caller's; 0 is 10 s
 	tune     func(*chain.Feature)
 
 	request, stream want
 }
 
-const (
-	wireTimeout    = 400 * time.Millisecond // of one call
-	wireFirstToken = 200 * time.Millisecond
-	wireIdle       = 200 * time.Millisecond
-)
+// shortLimit is that of one call, or of its first token or idle gap, where the
+// fault is silence. All other limits are ample.
+const shortLimit = 300 * time.Millisecond
 
 func restart(f *chain.Feature) { f.OnInterrupt = chain.InterruptRestart }
 
@@ -71,13 +71,13 @@ func wireFaults() []wireFault {
 			request: overToB("connect", 0), stream: overToB("connect", 0)},
 		{name: "reset before headers once", a: "reset", once: true, attempts: 2,
 			request: want{calls: "a:connect a:ok"}, stream: want{calls: "a:connect a:ok"}},
-		{name: "accepted and never answered", a: "hang",
-			request: overToB("timeout", wireTimeout), stream: overToB("first_token_timeout", wireFirstToken)},
-		{name: "accepted and never answered by any", a: "hang", b: "hang", timeout: 600 * time.Millisecond,
-			request: want{calls: "a:timeout b:timeout", code: llm.CodeDeadline, after: 500 * time.Millisecond},
-			stream:  want{calls: "a:first_token_timeout b:timeout", code: llm.CodeDeadline, after: 500 * time.Millisecond}},
-		{name: "headers at once, the first token late", a: "slow-first-20",
-			request: overToB("timeout", wireTimeout), stream: overToB("first_token_timeout", wireFirstToken)},
+		{name: "accepted and never answered", a: "hang", silent: true,
+			request: overToB("timeout", shortLimit), stream: overToB("first_token_timeout", shortLimit)},
+		{name: "accepted and never answered by any", a: "hang", b: "hang", silent: true, only: []string{"openai"}, timeout: 1500 * time.Millisecond,
+			request: want{calls: "a:timeout b:timeout", code: llm.CodeDeadline, after: 1390 * time.Millisecond},
+			stream:  want{calls: "a:first_token_timeout b:timeout", code: llm.CodeDeadline, after: 1390 * time.Millisecond}},
+		{name: "headers at once, the first token late", a: "slow-first-20", silent: true,
+			request: overToB("timeout", shortLimit), stream: overToB("first_token_timeout", shortLimit)},
 		{name: "cut after 40 of 60 tokens", a: "cut-after-40-t60",
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 40)},
 		{name: "reset after 40 of 60 tokens", a: "reset-after-40-t60",
@@ -90,8 +90,8 @@ func wireFaults() []wireFault {
 		{name: "cut after 40 of 60 tokens, and the next is down", a: "cut-after-40-t60", b: "503", tune: restart,
 			request: want{calls: "a:unavailable b:unavailable", code: llm.CodeUnavailable},
 			stream:  want{calls: "a:stream_interrupted b:unavailable", code: llm.CodeInterrupted, words: 40}},
-		{name: "stalled after 20 of 60 tokens", a: "stall-after-20-t60",
-			request: overToB("timeout", wireTimeout), stream: want{calls: "a:idle_timeout", code: llm.CodeInterrupted, words: 20, after: wireIdle}},
+		{name: "stalled after 20 of 60 tokens", a: "stall-after-20-t60", stalled: true,
+			request: overToB("timeout", shortLimit), stream: want{calls: "a:idle_timeout", code: llm.CodeInterrupted, words: 20, after: shortLimit}},
 		{name: "a malformed chunk", a: "malformed",
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 2)},
 		{name: "an error in mid-stream", a: "error-after-3",
@@ -125,6 +125,20 @@ func TestCrashOnTheWire(t *testing.T) {
 	}
 }
 
+// limits are those of a target.
+func (w wireFault) limits(streamed bool) (call time.Duration, limits provider.Timeouts) {
+	call, limits = ample, provider.Timeouts{FirstToken: ample, Idle: ample}
+	switch {
+	case w.silent && streamed:
+		limits.FirstToken = shortLimit
+	case w.stalled && streamed:
+		limits.Idle = shortLimit
+	case w.silent, w.stalled:
+		call = shortLimit
+	}
+	return call, limits
+}
+
 // pairs are the protocols of a and b.
 func (w wireFault) pairs() [][2]string {
 	return slices.DeleteFunc([][2]string{{"openai", "anthropic"}, {"anthropic", "ollama"}, {"ollama", "openai"}},
@@ -149,29 +163,30 @@ func (w wireFault) run(t *testing.T, pair [2]string, streamed bool) {
 	p.feature = func(f *chain.Feature) {
 		for i := range f.Targets {
 			target := &f.Targets[i]
-			target.Completer, target.Attempts, target.Timeout = adapter(t, pair[i], server), cmp.Or(w.attempts, 1), wireTimeout
-			target.Limits = provider.Timeouts{FirstToken: wireFirstToken, Idle: wireIdle}
+			target.Completer, target.Attempts = adapter(t, pair[i], server), cmp.Or(w.attempts, 1)
+			target.Timeout, target.Limits = w.limits(streamed)
 		}
 		if w.tune != nil {
 			w.tune(f)
 		}
 	}
-	f := startFleet(t, 3, p)
-	defer f.halt()
-	l := newLedger(t, f.caller)
-	got, err := l.ask(t.Context(), question{stream: streamed, class: w.class, timeout: cmp.Or(w.timeout, 3*time.Second)})
-	require.NoError(t, err)
+	got := askOnce(t, p, question{stream: streamed, class: w.class, timeout: cmp.Or(w.timeout, 10*time.Second)})
 	expected := w.request
 	if streamed {
 		expected = w.stream
 	}
 	stats := server.Stats()
 	expected.check(t, got, map[string]int{"a": stats.Providers[pair[0]], "b": stats.Providers[pair[1]]})
-	f.settle(t, l)
+}
+
+// closer is an adapter, whose idle connections can be closed.
+type closer interface {
+	llm.Completer
+	Close()
 }
 
 // adapter makes one of a protocol; every worker has its own.
-func adapter(t testing.TB, protocol string, server *sim.Server) llm.Completer {
+func adapter(t testing.TB, protocol string, server *sim.Server) closer {
 	t.Helper()
 	switch protocol {
 	case "openai":
