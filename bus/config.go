@@ -21,6 +21,12 @@ type Config struct {
 	// Completer does the work, in as many goroutines as there are Slots.
 	Completer llm.Completer
 
+	// LameDuck tells that the connection's server is about to leave, as
+	// nats.LameDuckModeHandler hears: the worker then has the connection made anew
+	// to another server. May be nil, which costs requests that this server had
+	// sent and the client had not read when it closes the connection.
+	LameDuck <-chan struct{}
+
 	Slots      int           // requests at once; default 256
 	FullFor    time.Duration // full for longer: the worker leaves the queue group; default 1s
 	CalmFor    time.Duration // below 3/4 of the slots for longer: it joins again; default 250ms

@@ -19,6 +19,10 @@
 //	   └────────────────────────┘
 //	  below 3/4 of the slots for CalmFor
 //
+// When its server says that it is about to leave (lame duck), the worker leaves
+// the group, has the connection made anew to another server, and joins again,
+// all within a few round trips. What is under way goes on.
+//
 // It leaves the group by draining the subscription, so that no request is lost
 // on the way; when the last worker has left, NATS answers no-responders.
 //

@@ -20,6 +20,12 @@ const (
 
 const joinWithin = 2 * time.Second
 
+// membership is one subscription of the queue group.
+type membership struct {
+	*nats.Subscription
+	ended chan struct{} // closed when its last message was taken
+}
+
 // join subscribes to requests in the queue group.
 func (w *Worker) join(work context.Context) error {
 	wanted := []string{subjects.Requests}
@@ -33,8 +39,12 @@ func (w *Worker) join(work context.Context) error {
 			return fmt.Errorf("subscribing to %s: %w", subject, err)
 		}
 		w.draining.Add(1)
-		sub.SetClosedHandler(func(string) { w.draining.Done() })
-		w.group = append(w.group, sub)
+		m := membership{sub, make(chan struct{})}
+		sub.SetClosedHandler(func(string) {
+			close(m.ended)
+			w.draining.Done()
+		})
+		w.group = append(w.group, m)
 		if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
 			w.leave()
 			return fmt.Errorf("limiting %s: %w", subject, err)
@@ -53,8 +63,8 @@ func (w *Worker) join(work context.Context) error {
 // leave takes the worker out of the queue group. What the server has sent
 // already is still delivered; Unsubscribe would lose it.
 func (w *Worker) leave() {
-	for _, sub := range w.group {
-		_ = sub.Drain() // fails only when the subscription is gone already
+	for _, m := range w.group {
+		_ = m.Drain() // fails only when the subscription is gone already
 	}
 	w.group = nil
 }
@@ -70,6 +80,10 @@ func (w *Worker) steer(ctx, work context.Context) error {
 			return nil
 		case <-w.slots.changed:
 		case <-timer.C:
+		case <-w.cfg.LameDuck:
+			if err := w.changeServer(work); err != nil {
+				return err
+			}
 		}
 		move, wait := w.slots.next(time.Now())
 		switch move {

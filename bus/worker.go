@@ -28,9 +28,9 @@ type Worker struct {
 
 	badReplies, noReplies seldom
 
-	group    []*nats.Subscription // of the queue group; Run's goroutine only
-	draining sync.WaitGroup       // subscriptions that still deliver
-	running  sync.WaitGroup       // requests
+	group    []membership   // Run's goroutine only
+	draining sync.WaitGroup // subscriptions that still deliver
+	running  sync.WaitGroup // requests
 }
 
 // New checks the configuration. Nothing is subscribed before Run.

@@ -22,13 +22,14 @@ type connection struct {
 	*nats.Conn
 	closed chan struct{} // it is closed for good
 	last   error         // why, once closed
+	lame   chan struct{} // holds one token when the server is about to leave
 }
 
 // connect dials in the background if no server answers at once: a fleet may
 // well start before its servers. The handlers are set before anything is
 // subscribed.
 func (e *Environment) connect(url, name string, log *slog.Logger) (*connection, error) {
-	c := &connection{closed: make(chan struct{})}
+	c := &connection{closed: make(chan struct{}), lame: make(chan struct{}, 1)}
 	options := []nats.Option{
 		nats.RetryOnFailedConnect(true),
 		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted()) }),
@@ -36,6 +37,12 @@ func (e *Environment) connect(url, name string, log *slog.Logger) (*connection, 
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("disconnected from NATS", "error", err)
+			}
+		}),
+		nats.LameDuckModeHandler(func(*nats.Conn) {
+			select {
+			case c.lame <- struct{}{}:
+			default: // told already
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { report(log, sub, err) }),

@@ -71,7 +71,7 @@ func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 
 func (w *worker) newBus() (*bus.Worker, error) {
 	return bus.New(bus.Config{
-		Conn: w.conn.Conn, Completer: w.router, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
+		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.router, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
 		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
 		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
 	})
