@@ -44,6 +44,7 @@ type plan struct {
 	breaker   breaker.Settings
 	slots     int
 	reread    time.Duration // of flags and breakers
+	bus       func(*bus.Config)
 }
 
 func (p plan) start(t testing.TB, name string) *worker {
@@ -59,7 +60,11 @@ func (p plan) start(t testing.TB, name string) *worker {
 	require.NoError(t, err)
 	w.router = chain.NewRouter(chain.Config{Switches: w.flags})
 	w.router.Load([]chain.Feature{p.policy(w.breakers)})
-	served, err := bus.New(bus.Config{Conn: w.conn, Completer: w.router, Slots: p.slots, Grace: 5 * time.Second})
+	config := bus.Config{Conn: w.conn, Completer: w.router, Slots: p.slots, Grace: 5 * time.Second}
+	if p.bus != nil {
+		p.bus(&config)
+	}
+	served, err := bus.New(config)
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithCancel(context.Background())

@@ -56,7 +56,7 @@ func (m *Mesh) place(i int, clients, routes []int) *member {
 	at.opts = &server.Options{
 		ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: clients[i], ClientAdvertise: at.clients.addr(),
 		JetStream: true, StoreDir: m.t.TempDir(), NoSigs: true, NoLog: true,
-		LameDuckDuration: 200 * time.Millisecond, LameDuckGracePeriod: 100 * time.Millisecond,
+		LameDuckDuration: 500 * time.Millisecond, LameDuckGracePeriod: 300 * time.Millisecond,
 		Cluster: server.ClusterOpts{
 			Name: "mesh", Host: "127.0.0.1", Port: routes[i], PoolSize: -1,
 			Advertise: "127.0.0.1:1", // nobody is there: servers meet through their gates only
