@@ -3,6 +3,8 @@ package app_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -16,20 +18,27 @@ import (
 	"github.com/llmbus/llmbus/subjects"
 )
 
-// next waits for an event of that name and returns its fields.
-func next(t *testing.T, sub *nats.Subscription, name string) map[string]any {
+// collect waits until each of some events has come, in any order, and returns
+// the fields of the first of each.
+func collect(t *testing.T, sub *nats.Subscription, names ...string) map[string]map[string]any {
 	t.Helper()
-	for {
+	seen := map[string]map[string]any{}
+	for missing := len(names); missing > 0; {
 		msg, err := sub.NextMsg(patience)
-		require.NoError(t, err, "no event %s", name)
+		require.NoError(t, err, "of %v only %v came", names, slices.Collect(maps.Keys(seen)))
 		require.NotContains(t, string(msg.Data), "hello", "an event holds content")
 		var event map[string]any
 		require.NoError(t, json.Unmarshal(msg.Data, &event))
-		require.Equal(t, msg.Subject, "llm.events."+event["event"].(string))
-		if event["event"] == name {
-			return event
+		name := event["event"].(string)
+		require.Equal(t, subjects.Event(name), msg.Subject)
+		if seen[name] == nil {
+			seen[name] = event
+			if slices.Contains(names, name) {
+				missing--
+			}
 		}
 	}
+	return seen
 }
 
 func TestEvents(t *testing.T) {
@@ -38,22 +47,20 @@ func TestEvents(t *testing.T) {
 	nc := srv.Dial()
 	sub, err := nc.SubscribeSync(subjects.Events)
 	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
 
 	_, err = ask(t, nc, "default", "hello")
 	require.ErrorIs(t, err, llm.ErrUnavailable)
-	require.Equal(t, "default", next(t, sub, "request_started")["feature"])
-	failed := next(t, sub, "request_failed")
-	require.Equal(t, "unavailable", failed["code"])
-	require.Regexp(t, "^w-....$", failed["worker"])
-	opened := next(t, sub, "circuit_opened")
-	require.Equal(t, "p", opened["provider"])
-	require.Equal(t, "sim-status-503", opened["model"])
-	require.Equal(t, "closed", opened["from"])
-	require.EqualValues(t, 10_000, opened["cool_down_ms"])
+	events := collect(t, sub, "request_started", "request_failed", "circuit_opened")
+	require.Equal(t, "default", events["request_started"]["feature"])
+	require.Equal(t, "unavailable", events["request_failed"]["code"])
+	require.Regexp(t, "^w-....$", events["request_failed"]["worker"])
+	opened := events["circuit_opened"]
+	require.Equal(t, []any{"p", "sim-status-503", "closed", 10_000.0}, []any{opened["provider"], opened["model"], opened["from"], opened["cool_down_ms"]})
 
 	_, err = kv.SetFlag(t.Context(), buckets(t, nc).Flags, kv.Flag{Key: "feature.default", By: "me", Reason: "incident 1"})
 	require.NoError(t, err)
-	flipped := next(t, sub, "kill_switch_flipped")
+	flipped := collect(t, sub, "kill_switch_flipped")["kill_switch_flipped"]
 	require.Equal(t, []any{"feature.default", false, "me", "incident 1"}, []any{flipped["flag"], flipped["on"], flipped["by"], flipped["reason"]})
 }
 
