@@ -3,6 +3,7 @@ package echo_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,15 +32,15 @@ func TestCompleteRepeatsTheLastUserMessageLabelled(t *testing.T) {
 func TestStreamGivesWordsThatMakeUpTheAnswer(t *testing.T) {
 	req := ask("why is the sky blue")
 	req.MaxTokens = 3
-	var text string
+	var text strings.Builder
 	var end *llm.Response
 	for frame, err := range (echo.Provider{}).Stream(t.Context(), req) {
 		require.NoError(t, err)
-		text += frame.Text
+		text.WriteString(frame.Text)
 		end = frame.Response
 	}
-	require.Equal(t, "echo: why is ", text)
-	require.Equal(t, text, end.Content)
+	require.Equal(t, "echo: why is ", text.String())
+	require.Equal(t, text.String(), end.Content)
 	require.Equal(t, llm.FinishLength, end.FinishReason)
 }
 
