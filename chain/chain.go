@@ -29,7 +29,7 @@ type env struct {
 }
 
 func newEnv(c Config) env {
-	e := env{switches: c.Switches, observer: c.Observer, schemas: newSchemas(), calls: newCalls(), log: c.Log, random: rand.Float64}
+	e := env{switches: c.Switches, observer: c.Observer, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -10,8 +10,9 @@ import (
 
 // calls knows what is under way, so that a switch set to "off now" reaches it.
 type calls struct {
-	mu     sync.Mutex
-	active map[*inflight]struct{}
+	switches Switches
+	mu       sync.Mutex
+	active   map[*inflight]struct{}
 }
 
 // inflight is a request, or with a target one call of it.
@@ -21,15 +22,22 @@ type inflight struct {
 	cancel context.CancelCauseFunc
 }
 
-func newCalls() *calls { return &calls{active: make(map[*inflight]struct{})} }
+func newCalls(s Switches) *calls {
+	return &calls{switches: s, active: make(map[*inflight]struct{})}
+}
 
 // enter books a request (t is nil) or a call; leave must be called at its end.
+// The switches are looked at after that: a flip is either seen here, or comes
+// later and finds what is booked.
 func (c *calls) enter(ctx context.Context, req *llm.Request, t *Target) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	entry := &inflight{req, t, cancel}
 	c.mu.Lock()
 	c.active[entry] = struct{}{}
 	c.mu.Unlock()
+	if flags, _ := c.switches.Current(ctx); entry.mustStop(flags) {
+		cancel(llm.ErrSwitchedOff)
+	}
 	return ctx, func() {
 		c.mu.Lock()
 		delete(c.active, entry)

@@ -110,7 +110,7 @@ func (r *Router) route(req *llm.Request) (*pipeline, *llm.Request, error) {
 		return nil, nil, llm.Errorf(llm.CodeUnknownFeature, "feature %q is not configured; known are %v", req.Feature, r.Features())
 	}
 	if s := req.JSONSchema; s != nil {
-		if _, err := r.env.schemas.compile(s.Schema); err != nil {
+		if err := r.env.schemas.check(s.Schema); err != nil {
 			return nil, nil, llm.Errorf(llm.CodeInvalidRequest, "json_schema: %w", err)
 		}
 	}

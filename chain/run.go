@@ -29,7 +29,9 @@ type run struct {
 	served   *Target        // of the call under way
 	permit   breaker.Permit // of the call under way
 	visible  bool           // the caller has seen text of this attempt
+	shown    bool           // the caller has seen text of an earlier one
 	received int            // bytes of text and reasoning of this attempt
+	reading  bool           // the reader of the stream has a frame in hand
 	refused  []string       // why targets were passed over
 	soonest  time.Duration  // until some target may be free; 0 is unknown
 	last     *provider.Failure
@@ -69,9 +71,13 @@ func (r *run) loop(ctx context.Context, do call) (*llm.Response, error) {
 	}
 }
 
-// pick takes the next target that no switch forbids and whose breaker admits a
-// call. The caller must give the permit back.
+// pick takes the next target that no switch forbids now and whose breaker
+// admits a call. The caller must give the permit back.
 func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
+	if len(r.attempts) > 0 { // a switch may have been flipped since
+		flags, degraded := r.env.switches.Current(ctx)
+		r.flags, r.degraded = flags, r.degraded || degraded
+	}
 	for len(r.queue) > 0 && ctx.Err() == nil {
 		t := r.queue[0]
 		r.queue = r.queue[1:]
@@ -114,12 +120,12 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	if r.served != nil && r.served != t {
 		r.emit(EventFailoverAttempted, t)
 	}
-	r.served, r.visible, r.received = t, false, 0
+	r.served, r.shown, r.visible, r.received = t, r.shown || r.visible, false, 0
 	r.calls[t]++
 	r.attempts = append(r.attempts, llm.Attempt{Provider: t.Provider, Model: t.Model, Breaker: string(r.permit.State())})
 	began, allowed := time.Now(), r.room(ctx, t)
 
-	resp, err := do(ctx, t)
+	resp, err := r.survive(ctx, t, do)
 	booked := &r.attempts[len(r.attempts)-1]
 	booked.MS = time.Since(began).Milliseconds()
 	failure := r.classify(err)
@@ -182,7 +188,7 @@ func (r *run) timed(ctx context.Context, t *Target) *provider.Timed {
 		limits.Total = r.room(ctx, t)
 	}
 	if end, ok := r.permit.Deadline(); ok { // another probe may begin soon after
-		limits.Total = min(cmp.Or(limits.Total, time.Hour), time.Until(end))
+		limits.Total = max(1, min(cmp.Or(limits.Total, time.Hour), time.Until(end))) // 0 would be no limit
 	}
 	return &provider.Timed{Inner: t.Completer, Limit: limits}
 }
@@ -197,8 +203,11 @@ func (r *run) attemptRequest(t *Target) *llm.Request {
 // complete is the call of a request that is not streamed.
 func (r *run) complete(ctx context.Context, t *Target) (*llm.Response, error) {
 	resp, err := r.timed(ctx, t).Complete(ctx, r.attemptRequest(t))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case resp == nil:
+		return nil, provider.Fail(llm.OutcomeUnavailable, errNoAnswer)
 	}
 	return resp, r.validate(resp)
 }

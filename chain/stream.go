@@ -105,11 +105,17 @@ func (s *attemptStream) commit() bool {
 
 func (s *attemptStream) forward(f llm.Frame) bool {
 	f.Attempt = len(s.attempts)
-	return s.out.send(f)
+	s.reading = true
+	there := s.out.send(f)
+	s.reading = false
+	return there
 }
 
 // end judges the whole answer before the rest of it is released.
 func (s *attemptStream) end(resp *llm.Response) (*llm.Response, error) {
+	if resp == nil {
+		return nil, provider.Fail(llm.OutcomeUnavailable, errNoAnswer)
+	}
 	if err := s.validate(resp); err != nil {
 		return resp, err
 	}

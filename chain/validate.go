@@ -72,16 +72,8 @@ func (r *run) checkJSON(resp *llm.Response) error {
 	if r.feature.Repair == RepairFence {
 		text = stripFence(text)
 	}
-	value, err := decodeOne(text)
-	if err != nil {
-		return errNotJSON
-	}
-	schema, err := r.env.schemas.compile(r.req.JSONSchema.Schema)
-	if err != nil {
-		return errSchema // begin has compiled it before
-	}
-	if schema.Validate(value) != nil {
-		return errSchema // the library's text quotes the answer
+	if err := r.env.schemas.judge(r.req.JSONSchema.Schema, text); err != nil {
+		return err
 	}
 	resp.Content, resp.JSON = text, json.RawMessage(text)
 	return nil
