@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -188,6 +189,27 @@ func TestPingsFillSilenceOnly(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"4s delta first.reply", "14s ping ping.reply", "20s end "}, log)
+	})
+}
+
+// A stream that never pauses has no pings, and its caller may be gone all the
+// same.
+func TestASteadyStreamAsksForItsReader(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		w := connect(t)
+		out := stream.NewWriter(w.worker, stream.Target{Subject: subject, PingEvery: 10 * time.Second, PingReply: "ping.reply", FirstReply: "first.reply"})
+		var asked []string
+		for second := range 31 {
+			require.NoError(t, out.Write(delta("a")))
+			msg, err := w.sub.NextMsgWithContext(t.Context())
+			require.NoError(t, err)
+			if msg.Reply != "" {
+				asked = append(asked, fmt.Sprint(second, " ", msg.Reply))
+			}
+			natstest.Advance(time.Second)
+		}
+		require.Equal(t, []string{"0 first.reply", "10 ping.reply", "20 ping.reply", "30 ping.reply"}, asked)
+		require.NoError(t, out.Write(end("")))
 	})
 }
 

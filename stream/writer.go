@@ -22,7 +22,8 @@ type Target struct {
 	PingEvery time.Duration
 
 	// FirstReply and PingReply are the reply subjects of the first frame, whatever
-	// its type, and of pings. The server answers there with "no responders" when nobody listens to
+	// its type, and of pings, or of another frame where frames follow each other so
+	// fast that PingEvery passes without a ping. The server answers there with "no responders" when nobody listens to
 	// Subject, which is how a worker notices that the caller is gone. Empty asks
 	// for no such answer.
 	FirstReply, PingReply string
@@ -46,12 +47,13 @@ type Writer struct {
 	last    llm.Frame // and its bytes: kept here so that a frame costs no allocation
 	buf     []byte
 	ping    *time.Timer // nil without pings
+	asked   time.Time   // when PingReply was last used, or the stream began
 }
 
 // NewWriter starts a stream, whose first ping comes after PingEvery. It must be
 // ended by Write of an end or error frame, which also stops the pings.
 func NewWriter(nc *nats.Conn, to Target) *Writer {
-	w := &Writer{nc: nc, to: to}
+	w := &Writer{nc: nc, to: to, asked: time.Now()}
 	if to.PingEvery > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -199,8 +201,9 @@ func (w *Writer) send(f *llm.Frame) error {
 	if f.Seq == 1 {
 		msg.Reply = w.to.FirstReply
 	}
-	if f.Type == llm.FramePing {
+	if f.Type == llm.FramePing || w.ping != nil && !f.Terminal() && time.Since(w.asked) >= w.to.PingEvery {
 		msg.Reply = cmp.Or(msg.Reply, w.to.PingReply)
+		w.asked = time.Now()
 	}
 	if w.to.Header != nil && (f.Seq == 1 || f.Terminal()) {
 		msg.Header = w.to.Header(f)
