@@ -3,6 +3,8 @@ package chain
 import (
 	"context"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -59,5 +61,16 @@ func (r *run) emit(name string, t *Target) {
 func (e *env) alert(ctx context.Context, req *llm.Request, t *Target, f *provider.Failure) {
 	e.log.LogAttrs(ctx, slog.LevelError, "provider needs an operator: "+sentence(f), slog.String("provider", t.Provider),
 		slog.String("model", t.Model), slog.String("class", string(f.Outcome)), slog.Int("status", f.Status), slog.String("code", f.Code),
-		slog.String("feature", req.Feature), slog.String("provider_request_id", f.RequestID))
+		slog.String("feature", req.Feature), slog.String("provider_request_id", ticket(f.RequestID)))
+}
+
+var idForms = regexp.MustCompile(`^((req|msg|chatcmpl|gen|resp|cmpl)[_-])?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-Za-z]{16,40})$`)
+
+// ticket returns a provider's id of a call if it has a form that they use. Any
+// other token could be a piece of an answer, which must not get into a log.
+func ticket(id string) string {
+	if !idForms.MatchString(id) || !strings.ContainsAny(id, "0123456789") {
+		return ""
+	}
+	return id
 }

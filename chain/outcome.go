@@ -3,6 +3,8 @@ package chain
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmbus/llmbus/breaker"
@@ -189,6 +191,9 @@ func (r *run) fail(e *llm.Error) *llm.Error {
 // succeed completes a response with what is known of the request.
 func (r *run) succeed(resp *llm.Response) *llm.Response {
 	t := r.served
+	if shows(resp, resp.ModelVersion) {
+		resp.ModelVersion = "" // it goes into the log
+	}
 	resp.ID, resp.Provider, resp.Model = r.req.ID, t.Provider, t.Model
 	resp.ServedBy, resp.Attempts, resp.Degraded = llm.ServedByModel, r.attempts, r.degraded
 	resp.Metadata = r.req.Metadata
@@ -205,4 +210,10 @@ func (r *run) succeed(resp *llm.Response) *llm.Response {
 		r.emit(EventFailoverSucceeded, t)
 	}
 	return resp
+}
+
+// shows reports whether s is a piece of the answer.
+func shows(resp *llm.Response, s string) bool {
+	within := func(call llm.ToolCall) bool { return strings.Contains(call.Name+" "+call.Arguments, s) }
+	return strings.Contains(resp.Content, s) || strings.Contains(resp.Reasoning, s) || slices.ContainsFunc(resp.ToolCalls, within)
 }

@@ -71,8 +71,14 @@ func AsFailure(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
-	return Fail(llm.OutcomeUnavailable, err)
+	return Fail(llm.OutcomeUnavailable, &unexpected{err})
 }
+
+// unexpected hides the text of an error that nobody has checked for content.
+type unexpected struct{ error }
+
+func (u *unexpected) Error() string { return fmt.Sprintf("unexpected error of type %T", u.error) }
+func (u *unexpected) Unwrap() error { return u.error }
 
 // FromContext says why a call was stopped from outside: by the limit that is
 // the context's cause, or else by the caller.

@@ -164,7 +164,7 @@ func (r *reader) conclude(req *llm.Request) (*llm.Response, error) {
 		return nil, r.resp.NoOutput(reason, used)
 	}
 	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = used, r.model, r.resp.RequestID()
+	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = used, r.resp.Version(r.model, req.Model), r.resp.RequestID()
 	return answer, nil
 }
 

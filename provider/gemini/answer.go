@@ -99,3 +99,16 @@ func finish(reason string) verdict {
 	}
 	return verdict{outcome: llm.OutcomeOK, finish: llm.FinishOther}
 }
+
+// known returns a reason that is documented: any other could be anything, and
+// it goes into logs.
+func known(reason string) string {
+	switch reason {
+	case "OTHER", "LANGUAGE", "NO_IMAGE", "IMAGE_OTHER", "MISSING_THOUGHT_SIGNATURE", "JAILBREAK", "BLOCKED_REASON_UNSPECIFIED", "FINISH_REASON_UNSPECIFIED":
+		return reason
+	}
+	if finish(reason).finish == llm.FinishOther {
+		return ""
+	}
+	return reason
+}

@@ -81,7 +81,7 @@ func (p *Provider) ask(ctx context.Context, req *llm.Request, call wire.Call, em
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.conclude()
+	answer, err := r.conclude(req.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -160,22 +160,22 @@ func (r *reader) part(p *answerPart) llm.Frame {
 }
 
 // conclude judges an answer that came to its end.
-func (r *reader) conclude() (*llm.Response, error) {
+func (r *reader) conclude(asked string) (*llm.Response, error) {
 	verdict, used := finish(r.reason), r.usage.neutral()
 	switch {
 	case !r.seen && !r.block:
 		return nil, r.resp.Broken(wire.ErrBroken)
 	case r.block, verdict.outcome == llm.OutcomeContentFiltered:
 		f := r.resp.Refusal(used)
-		f.Detail, f.Code = verdict.detail, wire.CleanCode(r.reason)
+		f.Detail, f.Code = verdict.detail, known(r.reason)
 		return nil, f
 	case verdict.outcome == llm.OutcomeInvalidOutput, r.asm.Empty():
 		f := r.resp.NoOutput(verdict.finish, used)
-		f.Code = wire.CleanCode(r.reason)
+		f.Code = known(r.reason)
 		return nil, f
 	}
 	answer := r.asm.Response(verdict.finish)
-	answer.Usage, answer.ModelVersion = used, r.model
-	answer.ProviderRequestID = cmp.Or(r.resp.RequestID(), wire.CleanID(r.id))
+	answer.Usage, answer.ModelVersion = used, r.resp.Version(r.model, asked)
+	answer.ProviderRequestID = cmp.Or(r.resp.RequestID(), r.resp.CleanID(r.id))
 	return answer, nil
 }

@@ -143,7 +143,7 @@ func (r *reader) message(m *answerMessage) error {
 }
 
 // conclude judges an answer that came to its end.
-func (r *reader) conclude() (*llm.Response, error) {
+func (r *reader) conclude(asked string) (*llm.Response, error) {
 	reason := finish(r.reason)
 	switch {
 	case !r.done:
@@ -152,7 +152,7 @@ func (r *reader) conclude() (*llm.Response, error) {
 		return nil, r.resp.NoOutput(reason, r.usage)
 	}
 	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = r.usage, r.model, r.resp.RequestID()
+	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = r.usage, r.resp.Version(r.model, asked), r.resp.RequestID()
 	return answer, nil
 }
 

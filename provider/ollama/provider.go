@@ -80,7 +80,7 @@ func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.conclude()
+	answer, err := r.conclude(req.Model)
 	if err != nil {
 		return nil, err
 	}

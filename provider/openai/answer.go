@@ -96,6 +96,6 @@ func (a *answer) response(req *llm.Request) (*llm.Response, error) {
 		return nil, a.resp.NoOutput(a.finish, a.usage)
 	}
 	r := a.Response(a.finish)
-	r.Model, r.ModelVersion, r.ProviderRequestID, r.Usage = req.Model, a.version, a.resp.RequestID(), a.usage
+	r.Model, r.ModelVersion, r.ProviderRequestID, r.Usage = req.Model, a.resp.Version(a.version, req.Model), a.resp.RequestID(), a.usage
 	return r, nil
 }

@@ -132,8 +132,8 @@ func Classify(p Problem) *provider.Failure {
 	}
 	f := decide(&p, status)
 	f.Status, f.RetryAfter = p.Status, p.RetryAfter
-	if len(p.Codes) > 0 {
-		f.Code = p.Codes[0]
+	if at := slices.IndexFunc(p.Codes, loggableCode); at >= 0 {
+		f.Code = p.Codes[at]
 	}
 	f.NoRetry = p.ShouldRetry != nil && !*p.ShouldRetry
 	return f

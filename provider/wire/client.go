@@ -121,7 +121,7 @@ func (c *Client) Post(ctx context.Context, call Call) (*Response, error) {
 	if call.stream() {
 		limit = c.cfg.MaxStream
 	}
-	return newResponse(ctx, cancel, c, resp, limit), nil
+	return newResponse(ctx, cancel, c, call.Body, resp, limit), nil
 }
 
 // PostOK makes the call as Post does, and fails with any answer but a 2xx.

@@ -19,6 +19,7 @@ type Response struct {
 	Header http.Header
 
 	client *Client
+	sent   []byte          // the body of the request
 	ctx    context.Context // ends with the call; only to tell why a read failed
 	cancel context.CancelFunc
 	raw    io.ReadCloser
@@ -29,11 +30,11 @@ type Response struct {
 
 const readBuffer = 8 << 10 // bytes; a stream's frames are smaller
 
-func newResponse(ctx context.Context, cancel context.CancelFunc, c *Client, resp *http.Response, limit int64) *Response {
+func newResponse(ctx context.Context, cancel context.CancelFunc, c *Client, sent []byte, resp *http.Response, limit int64) *Response {
 	body := &bounded{r: plain(resp.Body), left: limit}
 	return &Response{
 		Status: resp.StatusCode, Header: resp.Header,
-		client: c, ctx: ctx, cancel: cancel, raw: resp.Body, body: bufio.NewReaderSize(body, readBuffer),
+		client: c, sent: sent, ctx: ctx, cancel: cancel, raw: resp.Body, body: bufio.NewReaderSize(body, readBuffer),
 	}
 }
 
@@ -44,17 +45,11 @@ func (r *Response) OK() bool { return r.Status >= 200 && r.Status < 300 }
 func (r *Response) RequestID() string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "Apim-Request-Id"} {
 		if id := r.Header.Get(name); id != "" {
-			return code(id, maxRequestID)
+			return r.CleanID(id)
 		}
 	}
 	return ""
 }
-
-// CleanID returns an id that came in a body if it looks like one, else "".
-func CleanID(id string) string { return code(id, maxRequestID) }
-
-// CleanCode returns a code that came in an answer if it looks like one, else "".
-func CleanCode(s string) string { return code(s, maxCode) }
 
 // First returns the first byte of the body that is no white space and no byte
 // order mark, and leaves it to be read. It is 0 when the body is blank.
@@ -132,7 +127,7 @@ func (r *Response) Classify(p Problem) *provider.Failure {
 		p.RetryAfter = &wait
 	}
 	f := Classify(p)
-	f.RequestID = cmp.Or(r.RequestID(), code(p.RequestID, maxRequestID))
+	f.RequestID = cmp.Or(r.RequestID(), r.CleanID(p.RequestID))
 	return f
 }
 
