@@ -25,7 +25,7 @@ type outage struct {
 
 const (
 	outageLasts = time.Minute
-	outageRate  = 20 // requests a second
+	outageRate  = 10 // requests a second
 	callTimeout = 2 * time.Second
 )
 
@@ -142,5 +142,32 @@ func (o outage) back(t *testing.T, calls []fake.Call, began time.Time, traffic [
 		if one.at > probe+time.Second/outageRate {
 			require.Equal(t, "from a", one.end.Content, "at %s, the probe having succeeded at %s", one.at, probe)
 		}
+	}
+}
+
+// A provider that says 429 is left alone by all workers for as long as it asks,
+// and one request after each wait learns that it still does.
+func TestCrashLimitedForAMinute(t *testing.T) {
+	for way, streamed := range ways {
+		t.Run(way, func(t *testing.T) {
+			natstest.Bubble(t, func(t *testing.T) {
+				const wait = 2 * time.Second
+				a := fake.New(fake.Fails(failure(llm.OutcomeRateLimited, wait)))
+				p := inBubble(t)
+				p.providers = []*fake.Provider{a, fake.New(fake.Answer("from b"))}
+				f := startFleet(t, 3, p)
+				defer f.halt()
+				book := newLedger(t, f.caller)
+				for _, one := range steady(t, book, streamed, outageLasts) {
+					require.Nil(t, one.end.Error)
+					require.Equal(t, "b", one.end.Provider)
+				}
+				require.LessOrEqual(t, a.Count(), int(outageLasts/wait), "calls in a minute of waits")
+				for _, w := range f.workers {
+					require.NotEqual(t, breaker.Open, w.state(primary), "a limit is no outage")
+				}
+				f.settle(t, book)
+			})
+		})
 	}
 }

@@ -62,20 +62,18 @@ func TestSoakFaults(t *testing.T) {
 	}
 }
 
-var soakProtocols = []string{"openai", "anthropic", "ollama"}
-
 func startSoak(t *testing.T) *soak {
 	s := &soak{ends: make(map[string]int)}
-	for range soakProtocols {
+	for range protocols {
 		s.servers = append(s.servers, simtest.Start(t))
 	}
 	p := inBubble(t)
-	p.providers = make([]*fake.Provider, len(soakProtocols)) // their places
+	p.providers = make([]*fake.Provider, len(protocols)) // their places
 	p.breaker = breaker.Settings{Threshold: 10, Window: time.Second, CoolDown: 100 * time.Millisecond, MaxCoolDown: 400 * time.Millisecond, ProbeTimeout: time.Second}
 	p.feature = func(f *chain.Feature) {
 		f.OnInterrupt = chain.InterruptRestart
 		for i := range f.Targets {
-			c := adapter(t, soakProtocols[i], s.servers[i])
+			c := adapter(t, protocols[i], s.servers[i])
 			s.adapters = append(s.adapters, c)
 			f.Targets[i].Completer, f.Targets[i].Attempts, f.Targets[i].Timeout = c, 2, 300*time.Millisecond
 			f.Targets[i].Limits = provider.Timeouts{FirstToken: 150 * time.Millisecond, Idle: 150 * time.Millisecond}
@@ -99,9 +97,8 @@ func TestSoak(t *testing.T) {
 	grown, _ := s.weigh(t, routines)
 	t.Logf("%d requests: %v; RSS %d MiB, then %d MiB; %d goroutines", s.asked, s.ends, memory>>20, grown>>20, routines)
 	require.Less(t, grown, memory+memory/10+16<<20, "resident memory after warm-up, and at the end")
-	for _, who := range []string{"a", "b", "c", string(llm.CodeCancelled)} {
-		require.Positive(t, s.ends[who], "no request ended by %s", who)
-	}
+	require.Positive(t, s.ends["a"])
+	require.Positive(t, s.ends["b"]+s.ends["c"], "answers by failover")
 	s.recover(t)
 	s.settle(t, s.book)
 }

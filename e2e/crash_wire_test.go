@@ -21,11 +21,12 @@ import (
 )
 
 // wireFault is a fault of real sockets, read by real adapters. Its times are
-// those of a bad day, scaled down.
+// those of a bad day, scaled down. Where a stream breaks in its own framing, every
+// protocol is tried.
 type wireFault struct {
 	name     string
 	a, b     string   // what becomes of calls to each; empty answers
-	only     []string // protocols of a; nil is all
+	on       []string // the protocols of a; nil is one of the three, in turn
 	once     bool     // a fails one call only
 	attempts int      // of each target; 0 is 1
 	class    llm.Class
@@ -73,12 +74,12 @@ func wireFaults() []wireFault {
 			request: want{calls: "a:connect a:ok"}, stream: want{calls: "a:connect a:ok"}},
 		{name: "accepted and never answered", a: "hang", silent: true,
 			request: overToB("timeout", shortLimit), stream: overToB("first_token_timeout", shortLimit)},
-		{name: "accepted and never answered by any", a: "hang", b: "hang", silent: true, only: []string{"openai"}, timeout: 1500 * time.Millisecond,
+		{name: "accepted and never answered by any", a: "hang", b: "hang", silent: true, timeout: 1500 * time.Millisecond,
 			request: want{calls: "a:timeout b:timeout", code: llm.CodeDeadline, after: 1390 * time.Millisecond},
 			stream:  want{calls: "a:first_token_timeout b:timeout", code: llm.CodeDeadline, after: 1390 * time.Millisecond}},
 		{name: "headers at once, the first token late", a: "slow-first-20", silent: true,
 			request: overToB("timeout", shortLimit), stream: overToB("first_token_timeout", shortLimit)},
-		{name: "cut after 40 of 60 tokens", a: "cut-after-40-t60",
+		{name: "cut after 40 of 60 tokens", a: "cut-after-40-t60", on: protocols,
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 40)},
 		{name: "reset after 40 of 60 tokens", a: "reset-after-40-t60",
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 40)},
@@ -90,19 +91,19 @@ func wireFaults() []wireFault {
 		{name: "cut after 40 of 60 tokens, and the next is down", a: "cut-after-40-t60", b: "503", tune: restart,
 			request: want{calls: "a:unavailable b:unavailable", code: llm.CodeUnavailable},
 			stream:  want{calls: "a:stream_interrupted b:unavailable", code: llm.CodeInterrupted, words: 40}},
-		{name: "stalled after 20 of 60 tokens", a: "stall-after-20-t60", stalled: true,
+		{name: "stalled after 20 of 60 tokens", a: "stall-after-20-t60", stalled: true, on: protocols,
 			request: overToB("timeout", shortLimit), stream: want{calls: "a:idle_timeout", code: llm.CodeInterrupted, words: 20, after: shortLimit}},
-		{name: "a malformed chunk", a: "malformed",
+		{name: "a malformed chunk", a: "malformed", on: protocols,
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 2)},
-		{name: "an error in mid-stream", a: "error-after-3",
+		{name: "an error in mid-stream", a: "error-after-3", on: protocols,
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 3)},
-		{name: "a proper end of the body without a finish reason", a: "end-after-4",
+		{name: "a proper end of the body without a finish reason", a: "end-after-4", on: protocols,
 			request: overToB("unavailable", 0), stream: brokenOff("stream_interrupted", 4)},
-		{name: "no terminator after the finish reason", a: "no-done", only: []string{"openai", "anthropic"},
+		{name: "no terminator after the finish reason", a: "no-done", on: protocols[:2],
 			request: want{calls: "a:ok"}, stream: want{calls: "a:ok"}},
-		{name: "no terminator, which holds the finish reason", a: "no-done", only: []string{"ollama"},
+		{name: "no terminator, which holds the finish reason", a: "no-done", on: protocols[2:],
 			request: want{calls: "a:ok"}, stream: brokenOff("stream_interrupted", 12)},
-		{name: "an empty answer", a: "empty",
+		{name: "an empty answer", a: "empty", on: protocols,
 			request: overToB("invalid_output", 0), stream: overToB("invalid_output", 0)},
 	}
 }
@@ -112,8 +113,8 @@ func TestCrashOnTheWire(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	turns := make(chan struct{}, 8)
-	for _, fault := range wireFaults() {
-		for _, pair := range fault.pairs() {
+	for i, fault := range wireFaults() {
+		for _, pair := range fault.pairs(i) {
 			for way, streamed := range ways {
 				turns <- struct{}{}
 				wg.Go(func() {
@@ -139,10 +140,18 @@ func (w wireFault) limits(streamed bool) (call time.Duration, limits provider.Ti
 	return call, limits
 }
 
-// pairs are the protocols of a and b.
-func (w wireFault) pairs() [][2]string {
-	return slices.DeleteFunc([][2]string{{"openai", "anthropic"}, {"anthropic", "ollama"}, {"ollama", "openai"}},
-		func(pair [2]string) bool { return w.only != nil && !slices.Contains(w.only, pair[0]) })
+var protocols = []string{"openai", "anthropic", "ollama"}
+
+// pairs are the protocols of a and b of the i-th scenario.
+func (w wireFault) pairs(i int) (list [][2]string) {
+	first := w.on
+	if first == nil {
+		first = []string{protocols[i%len(protocols)]}
+	}
+	for _, a := range first {
+		list = append(list, [2]string{a, protocols[(slices.Index(protocols, a)+1)%len(protocols)]})
+	}
+	return list
 }
 
 // run starts a fleet whose target a is an adapter of the first protocol and b
