@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,28 +16,24 @@ func DecodeRequest(data []byte) (*Request, error) {
 	if err := checkJSON(data); err != nil {
 		return nil, err
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, Errorf(CodeInvalidRequest, "the payload must be a JSON object with messages or prompt")
+	fields := make(map[string][]byte, 8)
+	isObject, _ := eachMember(data, func(key string, value []byte) error {
+		fields[key] = value
+		return nil
+	})
+	if !isObject {
+		return nil, Errorf(CodeInvalidRequest, "the payload must be a JSON object with messages or prompt, not %s", kindOf(data))
 	}
 	req := new(Request)
 	var prompt *string
 	var unknown []string
-	for _, name := range sortedKeys(raw) {
-		value := raw[name]
-		if string(value) == "null" {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		known, err := req.decodeField(name, fields[name], &prompt)
+		if err != nil {
+			return nil, err
 		}
-		target, known := req.field(name, &prompt)
 		if !known {
 			unknown = append(unknown, name)
-			continue
-		}
-		if err := json.Unmarshal(value, target); err != nil {
-			return nil, fieldError(name, err)
-		}
-		if string(value) == "0" && (name == "max_tokens" || name == "timeout_ms") {
-			return nil, Errorf(CodeInvalidRequest, "%s must be 1 or more; leave it out for the default", name)
 		}
 	}
 	req.Warnings = warnUnknown(unknown)
@@ -47,6 +44,31 @@ func DecodeRequest(data []byte) (*Request, error) {
 		req.Messages = []Message{{Role: RoleUser, Content: Text(*prompt)}}
 	}
 	return req, req.Validate()
+}
+
+// decodeField decodes one field into the request, or into prompt.
+func (r *Request) decodeField(name string, value []byte, prompt **string) (known bool, err error) {
+	if name == "messages" && string(value) != "null" {
+		canonical := false
+		if r.Messages, canonical, err = decodeMessages(value); err != nil {
+			return true, Errorf(CodeInvalidRequest, "%s", err.Error())
+		}
+		if canonical {
+			r.messagesJSON = value
+		}
+		return true, nil
+	}
+	target, known := r.field(name, prompt)
+	if !known || string(value) == "null" {
+		return known || string(value) == "null", nil
+	}
+	if err := json.Unmarshal(value, target); err != nil {
+		return true, fieldError(name, err)
+	}
+	if string(value) == "0" && (name == "max_tokens" || name == "timeout_ms") {
+		return true, Errorf(CodeInvalidRequest, "%s must be 1 or more; leave it out for the default", name)
+	}
+	return true, nil
 }
 
 // maxWarnings bounds how many unknown fields are named, since their number is up
@@ -151,29 +173,16 @@ func kindName(wrong *json.UnmarshalTypeError) string {
 	}
 }
 
-// checkJSON bounds the nesting before a recursive decoder sees the payload,
-// then checks the syntax.
+// checkJSON checks syntax and nesting before anything is decoded.
 func checkJSON(data []byte) error {
 	if len(data) == 0 {
 		return Errorf(CodeInvalidRequest, "the payload is empty; send a JSON object with messages or prompt")
 	}
-	depth, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
-				return Errorf(CodeInvalidRequest, "the payload is nested deeper than %d levels", MaxDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	if !json.Valid(data) {
+	s := scanner{data: data}
+	switch ok := s.value(0) && s.at == len(data); {
+	case s.deep:
+		return Errorf(CodeInvalidRequest, "the payload is nested deeper than %d levels", MaxDepth)
+	case !ok:
 		return Errorf(CodeInvalidRequest, "the payload is not valid JSON")
 	}
 	return nil
@@ -185,13 +194,4 @@ func clip(name string) string {
 		name = name[:64]
 	}
 	return strings.ToValidUTF8(name, "?")
-}
-
-func sortedKeys(m map[string]json.RawMessage) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -55,7 +55,15 @@ type Request struct {
 	// Warnings names what the decoder left out, such as unknown fields. It is
 	// copied to the Response.
 	Warnings []string `json:"-"`
+
+	messagesJSON json.RawMessage
 }
+
+// MessagesJSON returns the messages as the caller wrote them, for a provider
+// whose shape they have already: it saves encoding a long prompt again. It is
+// nil unless every message is just a role and a text, perhaps with a name or a
+// tool_call_id, and nothing else stands beside them. It must not be modified.
+func (r *Request) MessagesJSON() json.RawMessage { return r.messagesJSON }
 
 // LogValue keeps prompts out of logs.
 func (r *Request) LogValue() slog.Value {

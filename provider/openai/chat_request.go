@@ -12,7 +12,7 @@ import (
 // tool choice have this shape already.
 type chatRequest struct {
 	Model               string          `json:"model"`
-	Messages            []llm.Message   `json:"messages"`
+	Messages            []llm.Message   `json:"messages,omitempty"`
 	Tools               []llm.Tool      `json:"tools,omitempty"`
 	ToolChoice          *llm.ToolChoice `json:"tool_choice,omitempty"`
 	ParallelToolCalls   *bool           `json:"parallel_tool_calls,omitempty"`
@@ -39,9 +39,13 @@ type streamOptions struct {
 
 // chatBody translates a request. What cannot be sent is refused, not dropped.
 func (c *Config) chatBody(req *llm.Request, stream bool) ([]byte, error) {
-	messages, err := c.chatMessages(req.Messages)
-	if err != nil {
-		return nil, err
+	text := c.asWritten(req)
+	var messages []llm.Message
+	if text == nil {
+		var err error
+		if messages, err = c.chatMessages(req.Messages); err != nil {
+			return nil, err
+		}
 	}
 	schema, err := namedSchema(req.JSONSchema)
 	if err != nil {
@@ -70,7 +74,36 @@ func (c *Config) chatBody(req *llm.Request, stream bool) ([]byte, error) {
 	if stream && !c.NoStreamUsage && c.Family != FamilyMistral { // Mistral sends it unasked
 		body.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	return encode(body)
+	rest, err := encode(body)
+	if err != nil || text == nil {
+		return rest, err
+	}
+	return splice(text, rest), nil
+}
+
+// asWritten returns the caller's own text of the messages if this server takes
+// it unchanged, or nil.
+func (c *Config) asWritten(req *llm.Request) json.RawMessage {
+	text := req.MessagesJSON()
+	if text == nil {
+		return nil
+	}
+	for i := range req.Messages { // without parts and tool calls, or there would be no text
+		m := &req.Messages[i]
+		if m.Role == llm.RoleTool && (m.Name != "" || c.callID(m.ToolCallID) != m.ToolCallID) {
+			return nil
+		}
+	}
+	return text
+}
+
+// splice puts the messages in front of the other members of the body. A long
+// prompt is copied once and not encoded.
+func splice(messages json.RawMessage, rest []byte) []byte {
+	const key = `{"messages":`
+	body := make([]byte, 0, len(key)+len(messages)+len(rest))
+	body = append(append(body, key...), messages...)
+	return append(append(body, ','), rest[1:]...) // the model is always there
 }
 
 // chatMessages are the messages with ids that this server takes.

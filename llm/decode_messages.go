@@ -1,0 +1,103 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// decodeMessages reads the messages, whose syntax was checked before. canonical
+// is false if they hold anything that a Message does not, so that their text
+// must not be passed on as it is.
+func decodeMessages(raw []byte) (messages []Message, canonical bool, err error) {
+	canonical = true
+	isList, err := eachElement(raw, func(i int, value []byte) error {
+		m, exact, err := decodeMessage(value)
+		if err != nil {
+			return fmt.Errorf("messages[%d]%w", i, err)
+		}
+		canonical = canonical && exact
+		messages = append(messages, m)
+		return nil
+	})
+	if err == nil && !isList {
+		err = fmt.Errorf("messages must be a list, not %s", kindOf(raw))
+	}
+	return messages, canonical, err
+}
+
+func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
+	canonical = true
+	var seen [5]bool // a key that comes twice is a trap for whoever reads the text again
+	once := func(i int) {
+		canonical = canonical && !seen[i]
+		seen[i] = true
+	}
+	isObject, err := eachMember(raw, func(key string, value []byte) error {
+		if string(value) == "null" {
+			canonical = false
+			return nil
+		}
+		switch key {
+		case "role":
+			once(0)
+			return decodeString(key, value, (*string)(&m.Role))
+		case "content":
+			once(1)
+			if value[0] == '"' {
+				m.Content = Text(unquote(value))
+				return nil
+			}
+			canonical = false // parts may hold more than a Part does
+			return dotted(key, json.Unmarshal(value, &m.Content))
+		case "name":
+			once(2)
+			return decodeString(key, value, &m.Name)
+		case "tool_call_id":
+			once(3)
+			return decodeString(key, value, &m.ToolCallID)
+		case "tool_calls":
+			once(4)
+			canonical = false
+			return dotted(key, json.Unmarshal(value, &m.ToolCalls))
+		}
+		canonical = false
+		return nil
+	})
+	if err == nil && !isObject {
+		err = fmt.Errorf(" must be an object, not %s", kindOf(raw))
+	}
+	return m, canonical, err
+}
+
+func decodeString(key string, value []byte, into *string) error {
+	if value[0] != '"' {
+		return fmt.Errorf(".%s must be a string, not %s", key, kindOf(value))
+	}
+	*into = unquote(value)
+	return nil
+}
+
+// dotted puts the key before what encoding/json says.
+func dotted(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(".%s", fieldError(key, err).Message)
+}
+
+// kindOf names the kind of a checked value in the words of a JSON reader.
+func kindOf(value []byte) string {
+	switch first(value) {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "bool"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}

@@ -1,0 +1,257 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// scanner checks the syntax of one JSON text and bounds its nesting in a single
+// pass. Requests carry long prompts, and a decoder that reads every byte several
+// times would cost more than all the rest of the bus.
+type scanner struct {
+	data []byte
+	at   int
+	deep bool // nested deeper than MaxDepth
+}
+
+// value skips one value with the white space around it.
+func (s *scanner) value(depth int) bool {
+	s.space()
+	if s.at == len(s.data) {
+		return false
+	}
+	ok := false
+	switch c := s.data[s.at]; c {
+	case '{':
+		ok = s.members('}', depth, s.member)
+	case '[':
+		ok = s.members(']', depth, s.value)
+	case '"':
+		ok = s.str()
+	case 't':
+		ok = s.literal("true")
+	case 'f':
+		ok = s.literal("false")
+	case 'n':
+		ok = s.literal("null")
+	default:
+		ok = s.number()
+	}
+	s.space()
+	return ok
+}
+
+// members skips what is between two brackets, separated by commas.
+func (s *scanner) members(end byte, depth int, member func(int) bool) bool {
+	if depth++; depth > MaxDepth {
+		s.deep = true
+		return false
+	}
+	s.at++
+	if s.space(); s.next(end) {
+		return true
+	}
+	for {
+		if !member(depth) {
+			return false
+		}
+		if s.next(end) {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// member skips a key and its value.
+func (s *scanner) member(depth int) bool {
+	s.space()
+	if s.at == len(s.data) || s.data[s.at] != '"' || !s.str() {
+		return false
+	}
+	s.space()
+	return s.next(':') && s.value(depth)
+}
+
+func (s *scanner) next(c byte) bool {
+	if s.at < len(s.data) && s.data[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) literal(word string) bool {
+	if !bytes.HasPrefix(s.data[s.at:], []byte(word)) {
+		return false
+	}
+	s.at += len(word)
+	return true
+}
+
+// number follows the grammar of RFC 8259, section 6.
+func (s *scanner) number() bool {
+	s.next('-')
+	if !s.next('0') && !s.digits() {
+		return false
+	}
+	if s.next('.') && !s.digits() {
+		return false
+	}
+	if s.next('e') || s.next('E') {
+		if !s.next('+') {
+			s.next('-')
+		}
+		return s.digits()
+	}
+	return true
+}
+
+func (s *scanner) digits() bool {
+	from := s.at
+	for s.at < len(s.data) && '0' <= s.data[s.at] && s.data[s.at] <= '9' {
+		s.at++
+	}
+	return s.at > from
+}
+
+// str skips a string: eight plain bytes at a time, and one by one where a quote,
+// an escape or a control character is near.
+func (s *scanner) str() bool {
+	data, i := s.data, s.at+1
+	for i < len(data) {
+		for i+8 <= len(data) && plain(binary.LittleEndian.Uint64(data[i:])) {
+			i += 8
+		}
+		if i == len(data) {
+			break
+		}
+		switch c := data[i]; {
+		case c == '"':
+			s.at = i + 1
+			return true
+		case c < ' ':
+			return false
+		case c == '\\':
+			n := escaped(data[i:])
+			if n == 0 {
+				return false
+			}
+			i += n
+		default:
+			i++
+		}
+	}
+	return false
+}
+
+const (
+	lows  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// plain reports whether none of the eight bytes ends a string, begins an escape
+// or is a control character. Subtracting from each byte borrows into its high
+// bit where the byte was smaller; bytes that had that bit already are no ASCII.
+func plain(w uint64) bool {
+	quote, slash := w^(lows*'"'), w^(lows*'\\')
+	return (w-lows*' ')&^w&highs|(quote-lows)&^quote&highs|(slash-lows)&^slash&highs == 0
+}
+
+// escaped is the length of the escape that data begins with, or 0.
+func escaped(data []byte) int {
+	if len(data) < 2 {
+		return 0
+	}
+	switch data[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(data) >= 6 && isHex(data[2]) && isHex(data[3]) && isHex(data[4]) && isHex(data[5]) {
+			return 6
+		}
+	}
+	return 0
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// eachMember calls use for every key and value of an object that was checked
+// before. It reports whether raw is an object; use may end the walk by an error.
+func eachMember(raw []byte, use func(key string, value []byte) error) (isObject bool, err error) {
+	s := scanner{data: raw}
+	if s.space(); !s.next('{') {
+		return false, nil
+	}
+	if s.space(); s.next('}') {
+		return true, nil
+	}
+	for {
+		s.space()
+		from := s.at
+		s.str()
+		key := unquote(raw[from:s.at])
+		s.space()
+		s.next(':')
+		if err := use(key, s.take()); err != nil {
+			return true, err
+		}
+		if !s.next(',') {
+			return true, nil
+		}
+	}
+}
+
+// eachElement is eachMember for a list.
+func eachElement(raw []byte, use func(i int, value []byte) error) (isList bool, err error) {
+	s := scanner{data: raw}
+	if s.space(); !s.next('[') {
+		return false, nil
+	}
+	if s.space(); s.next(']') {
+		return true, nil
+	}
+	for i := 0; ; i++ {
+		if err := use(i, s.take()); err != nil {
+			return true, err
+		}
+		if !s.next(',') {
+			return true, nil
+		}
+	}
+}
+
+// take skips a value and returns it without the white space around it.
+func (s *scanner) take() []byte {
+	s.space()
+	from := s.at
+	s.value(0)
+	return bytes.TrimRight(s.data[from:s.at], " \t\r\n")
+}
+
+// unquote returns the text of a JSON string that was checked before.
+func unquote(raw []byte) string {
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s) // checked: it is a string
+	return s
+}

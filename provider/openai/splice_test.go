@@ -1,0 +1,36 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// A body made from the caller's own text means the same as one that was encoded
+// anew.
+func TestMessagesAreSplicedWhereTheyMayBe(t *testing.T) {
+	for messages, spliced := range map[string]bool{
+		`[{"role":"system","content":"a\u00e9"} , {"content":"b","role":"user","name":"n"}]`: true,
+		`[{"role":"user","content":"x","unknown":"y"}]`:                                      false,
+		`[{"role":"tool","content":"x","tool_call_id":"` + strings.Repeat("1", 41) + `"}]`:   false,
+		`[{"role":"tool","content":"x","tool_call_id":"1","name":"f"}]`:                      false,
+		`[{"role":"tool","content":"x","tool_call_id":"1"}]`:                                 true,
+		`[{"role":"user","content":[{"type":"text","text":"x"}]}]`:                           false,
+	} {
+		req, err := llm.DecodeRequest([]byte(`{"messages":` + messages + `,"max_tokens":5}`))
+		require.NoError(t, err)
+		req.Model = "m"
+		cfg := Config{Family: FamilyOpenAI, MaxTokensField: maxCompletionTokens}
+		got, err := cfg.chatBody(req, false)
+		require.NoError(t, err)
+		require.Equal(t, spliced, strings.Contains(string(got), messages), "%s", got)
+
+		again := llm.Request{Model: req.Model, Messages: req.Messages, MaxTokens: req.MaxTokens}
+		want, err := cfg.chatBody(&again, false)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+	}
+}
