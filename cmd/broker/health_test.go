@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/internal/natstest"
 )
 
 func TestHealthOfAWorker(t *testing.T) {
@@ -21,6 +23,12 @@ func TestHealthOfAWorker(t *testing.T) {
 
 	require.Equal(t, exitOK, worker.stop(t, syscall.SIGTERM))
 	require.Equal(t, exitNATS, broker(t, env, "", "health").code)
+}
+
+func TestHealthWithoutAnyWorker(t *testing.T) {
+	url := natstest.ListenServer(t).ClientURL()
+	got := broker(t, []string{"LLMBUS_NATS_URL=" + url}, "", "health")
+	require.Equal(t, outcome{exitFailure, "", "broker: no worker is connected to " + url + "\n"}, got)
 }
 
 func TestHealthKnowsAWorkerByItsHost(t *testing.T) {
