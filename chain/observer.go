@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -64,12 +63,12 @@ func (e *env) alert(ctx context.Context, req *llm.Request, t *Target, f *provide
 		slog.String("feature", req.Feature), slog.String("provider_request_id", ticket(f.RequestID)))
 }
 
-var idForms = regexp.MustCompile(`^((req|msg|chatcmpl|gen|resp|cmpl)[_-])?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9A-Za-z]{16,40})$`)
+var idForms = regexp.MustCompile(`^(req_[0-9A-Za-z]{12,40}|(req_|req-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,40}))$`)
 
 // ticket returns a provider's id of a call if it has a form that they use. Any
 // other token could be a piece of an answer, which must not get into a log.
 func ticket(id string) string {
-	if !idForms.MatchString(id) || !strings.ContainsAny(id, "0123456789") {
+	if !idForms.MatchString(id) {
 		return ""
 	}
 	return id
