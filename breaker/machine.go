@@ -223,10 +223,15 @@ func (e garbled) on(_ machine, v view, _ time.Time) (view, effect) {
 	return v, none
 }
 
-// shared: the bucket took this worker's view of that generation.
+// shared: the bucket took this worker's view of that generation. If another
+// word, such as a reset, has replaced that view here meanwhile, what the bucket
+// now holds is still to be learned, as every other worker will.
 type shared struct{ generation, revision uint64 }
 
 func (e shared) on(_ machine, v view, _ time.Time) (view, effect) {
+	if v.generation != e.generation && !v.pending {
+		return v, none
+	}
 	v.revision = max(v.revision, e.revision)
 	if v.generation == e.generation {
 		v.pending = false

@@ -212,3 +212,40 @@ func TestMissingIsNoOpinionAndDeletedIsReset(t *testing.T) {
 	require.True(t, b.free())
 	require.False(t, b.pending)
 }
+
+// A write that was on its way when an operator deleted the key comes after the
+// deletion: the fleet follows the bucket, and so must the writer.
+func TestAWriteThatOvertakesAResetIsLearned(t *testing.T) {
+	overtaken := func() (*bench, Record) {
+		b := newBench(Settings{Threshold: 1})
+		b.fail(1)
+		r := b.record(b.now)
+		r.By = "me"
+		b.do(learned{Record{State: Open, By: "other", Generation: 1}, 3, b.now})
+		b.do(reset{4})
+		require.Equal(t, Closed, b.state)
+		return b, r
+	}
+	t.Run("reply first", func(t *testing.T) {
+		b, r := overtaken()
+		b.do(shared{r.Generation, 5})
+		b.do(learned{r, 5, b.now})
+		require.Equal(t, Open, b.state)
+		require.EqualValues(t, 5, b.revision)
+	})
+	t.Run("push first", func(t *testing.T) {
+		b, r := overtaken()
+		b.do(learned{r, 5, b.now})
+		b.do(shared{r.Generation, 5})
+		require.Equal(t, Open, b.state)
+		require.EqualValues(t, 5, b.revision)
+	})
+	t.Run("with a newer view to share", func(t *testing.T) {
+		b, r := overtaken()
+		b.fail(1)
+		b.generation = 7
+		b.do(shared{r.Generation, 5})
+		require.EqualValues(t, 5, b.revision, "the base of the next write")
+		require.True(t, b.pending)
+	})
+}
