@@ -68,5 +68,5 @@ func (w *Worker) allowed(req *llm.Request, h nats.Header) (time.Duration, error)
 	if err != nil {
 		return 0, llm.Errorf(llm.CodeInvalidRequest, "%s must be a whole number of milliseconds", subjects.HeaderTimeoutMS)
 	}
-	return min(limit, time.Duration(min(ms, maxTimeout.Milliseconds()))*time.Millisecond), nil
+	return min(limit, time.Duration(min(max(ms, -1), maxTimeout.Milliseconds()))*time.Millisecond), nil
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (w *Worker) forward(ctx context.Context, req *llm.Request, frames *stream.W
 		case err != nil:
 			return nil, err
 		case f.Type == llm.FrameError:
-			return nil, f.Error
+			return nil, cmp.Or(f.Error, llm.ErrInternal)
 		case f.Type == llm.FrameEnd:
 			return f.Response, nil
 		}
