@@ -1,0 +1,53 @@
+package subjects_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/subjects"
+)
+
+// FuzzNames checks that no name makes more than one token, and that whatever is
+// made is read back.
+func FuzzNames(f *testing.F) {
+	f.Add("a.b", "*")
+	f.Add("", ">")
+	f.Add("gpt-4.1:mini", "$KV.x\r\n")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		id, ok := subjects.ParseCancel(subjects.Cancel(a))
+		require.True(t, ok)
+		require.Equal(t, a, id)
+		require.Equal(t, 2, strings.Count(subjects.Stream("", a), "."))
+		key := subjects.BreakerKey(a, b)
+		provider, model, ok := subjects.ParseBreakerKey(key)
+		require.True(t, ok)
+		require.Equal(t, []string{a, b}, []string{provider, model})
+		again, ok := subjects.ParseFailure(subjects.Failure(key))
+		require.True(t, ok)
+		require.Equal(t, key, again)
+	})
+}
+
+// FuzzParse checks that what is read of any subject is made again, and that no
+// answer goes to what could do harm.
+func FuzzParse(f *testing.F) {
+	f.Add("llm.complete.f.tenant")
+	f.Add("_INBOX.x")
+	f.Add("$KV.llm_flags.all")
+	f.Fuzz(func(t *testing.T, subject string) {
+		if feature, tenant, ok := subjects.ParseComplete(subject); ok {
+			require.True(t, subjects.ValidFeature(feature))
+			require.NotContains(t, tenant, ".")
+			require.Equal(t, subject, strings.TrimSuffix(subjects.Complete(feature)+"."+tenant, "."))
+		}
+		if id, ok := subjects.ParseCancel(subject); ok {
+			require.Equal(t, subject, subjects.Cancel(id))
+		}
+		if subjects.AllowInboxes("corp.inbox").Allowed(subject) {
+			require.NotRegexp(t, `^(\$|llm(\.|$))|[*> \t\r\n]`, subject)
+			require.Regexp(t, `^(_INBOX|_R_|_GR_|corp\.inbox\.)`, subject)
+		}
+	})
+}
