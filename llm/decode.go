@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/llmbus/llmbus/internal/scan"
 )
 
 // DecodeRequest reads the payload of a request and checks it whole. Every error
@@ -17,8 +19,8 @@ func DecodeRequest(data []byte) (*Request, error) {
 		return nil, err
 	}
 	fields := make(map[string][]byte, 8)
-	isObject, _ := eachMember(data, func(key string, value []byte) error {
-		fields[key] = value
+	isObject, _ := scan.Members(data, func(key, value []byte) error {
+		fields[string(key)] = value
 		return nil
 	})
 	if !isObject {
@@ -178,12 +180,8 @@ func checkJSON(data []byte) error {
 	if len(data) == 0 {
 		return Errorf(CodeInvalidRequest, "the payload is empty; send a JSON object with messages or prompt")
 	}
-	s := scanner{data: data}
-	switch ok := s.value(0) && s.at == len(data); {
-	case s.deep:
-		return Errorf(CodeInvalidRequest, "the payload is nested deeper than %d levels", MaxDepth)
-	case !ok:
-		return Errorf(CodeInvalidRequest, "the payload is not valid JSON")
+	if err := scan.Check(data); err != nil {
+		return Errorf(CodeInvalidRequest, "the payload is %w", err)
 	}
 	return nil
 }

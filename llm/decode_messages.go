@@ -3,6 +3,8 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/llmbus/llmbus/internal/scan"
 )
 
 // decodeMessages reads the messages, whose syntax was checked before. canonical
@@ -10,7 +12,7 @@ import (
 // must not be passed on as it is.
 func decodeMessages(raw []byte) (messages []Message, canonical bool, err error) {
 	canonical = true
-	isList, err := eachElement(raw, func(i int, value []byte) error {
+	isList, err := scan.Elements(raw, func(i int, value []byte) error {
 		m, exact, err := decodeMessage(value)
 		if err != nil {
 			return fmt.Errorf("messages[%d]%w", i, err)
@@ -32,33 +34,33 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 		canonical = canonical && !seen[i]
 		seen[i] = true
 	}
-	isObject, err := eachMember(raw, func(key string, value []byte) error {
+	isObject, err := scan.Members(raw, func(key, value []byte) error {
 		if string(value) == "null" {
 			canonical = false
 			return nil
 		}
-		switch key {
+		switch string(key) {
 		case "role":
 			once(0)
-			return decodeString(key, value, (*string)(&m.Role))
+			return decodeString(string(key), value, (*string)(&m.Role))
 		case "content":
 			once(1)
 			if value[0] == '"' {
-				m.Content = Text(unquote(value))
+				m.Content = Text(scan.Unquote(value))
 				return nil
 			}
 			canonical = false // parts may hold more than a Part does
-			return dotted(key, json.Unmarshal(value, &m.Content))
+			return dotted(string(key), json.Unmarshal(value, &m.Content))
 		case "name":
 			once(2)
-			return decodeString(key, value, &m.Name)
+			return decodeString(string(key), value, &m.Name)
 		case "tool_call_id":
 			once(3)
-			return decodeString(key, value, &m.ToolCallID)
+			return decodeString(string(key), value, &m.ToolCallID)
 		case "tool_calls":
 			once(4)
 			canonical = false
-			return dotted(key, json.Unmarshal(value, &m.ToolCalls))
+			return dotted(string(key), json.Unmarshal(value, &m.ToolCalls))
 		}
 		canonical = false
 		return nil
@@ -73,7 +75,7 @@ func decodeString(key string, value []byte, into *string) error {
 	if value[0] != '"' {
 		return fmt.Errorf(".%s must be a string, not %s", key, kindOf(value))
 	}
-	*into = unquote(value)
+	*into = scan.Unquote(value)
 	return nil
 }
 

@@ -106,5 +106,4 @@ const (
 	MaxMessages = 4096 // messages in one request
 	MaxTools    = 256  // tools in one request
 	MaxStops    = 4    // stop sequences, the smallest number all providers take
-	MaxDepth    = 64   // nesting of the JSON payload, so that hostile input cannot exhaust a stack
 )

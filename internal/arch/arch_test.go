@@ -23,7 +23,8 @@ const (
 // levels is the order of the house: a package imports only from lower levels,
 // or from the same level where siblings lists it.
 var levels = map[string]int{
-	"llm": 0, "subjects": 0,
+	"internal/scan": -1,
+	"llm":           0, "subjects": 0,
 	"kv": 1, "stream": 1, "provider": 1,
 	"provider/wire": 2, "breaker": 2,
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
@@ -40,7 +41,7 @@ var levels = map[string]int{
 
 // narrow packages may import less than their level allows.
 var narrow = map[string][]string{
-	"llm": {}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"},
+	"internal/scan": {}, "llm": {"internal/scan"}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"},
 	"bus": {"llm", "subjects", "stream"}, "client": {"llm", "subjects", "stream"},
 	"chain": {"llm", "provider", "breaker", "kv"},
 }

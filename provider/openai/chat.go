@@ -76,6 +76,11 @@ func unquote(data []byte) (s string) {
 }
 
 func (c *chat) take(event string, data []byte) error {
+	if event == "" && c.version != "" { // the first chunk was decoded in full
+		if text, ok := plainDelta(data); ok {
+			return c.text(text)
+		}
+	}
 	var body completion
 	err := json.Unmarshal(data, &body)
 	if _, lenient := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !lenient {

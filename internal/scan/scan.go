@@ -1,15 +1,37 @@
-package llm
+package scan
 
 import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"unicode/utf8"
 )
 
-// scanner checks the syntax of one JSON text and bounds its nesting in a single
-// pass. Requests carry long prompts, and a decoder that reads every byte several
-// times would cost more than all the rest of the bus.
+// MaxDepth is the deepest nesting of objects and lists that Check takes, so that
+// hostile input cannot exhaust a stack.
+const MaxDepth = 64
+
+// Errors of Check.
+var (
+	ErrSyntax = errors.New("not valid JSON")
+	ErrDepth  = fmt.Errorf("nested deeper than %d levels", MaxDepth)
+)
+
+// Check reads one JSON text in a single pass. Its error is ErrSyntax or
+// ErrDepth.
+func Check(data []byte) error {
+	s := scanner{data: data}
+	switch ok := s.value(0) && s.at == len(data); {
+	case s.deep:
+		return ErrDepth
+	case !ok:
+		return ErrSyntax
+	}
+	return nil
+}
+
 type scanner struct {
 	data []byte
 	at   int
@@ -192,9 +214,10 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// eachMember calls use for every key and value of an object that was checked
-// before. It reports whether raw is an object; use may end the walk by an error.
-func eachMember(raw []byte, use func(key string, value []byte) error) (isObject bool, err error) {
+// Members calls use for every key and value of an object that was checked
+// before, in the order of the text. It reports whether raw is an object; an error
+// of use ends the walk and is returned.
+func Members(raw []byte, use func(key, value []byte) error) (isObject bool, err error) {
 	s := scanner{data: raw}
 	if s.space(); !s.next('{') {
 		return false, nil
@@ -206,7 +229,7 @@ func eachMember(raw []byte, use func(key string, value []byte) error) (isObject 
 		s.space()
 		from := s.at
 		s.str()
-		key := unquote(raw[from:s.at])
+		key := bare(raw[from:s.at])
 		s.space()
 		s.next(':')
 		if err := use(key, s.take()); err != nil {
@@ -218,8 +241,8 @@ func eachMember(raw []byte, use func(key string, value []byte) error) (isObject 
 	}
 }
 
-// eachElement is eachMember for a list.
-func eachElement(raw []byte, use func(i int, value []byte) error) (isList bool, err error) {
+// Elements is Members for a list.
+func Elements(raw []byte, use func(i int, value []byte) error) (isList bool, err error) {
 	s := scanner{data: raw}
 	if s.space(); !s.next('[') {
 		return false, nil
@@ -245,13 +268,16 @@ func (s *scanner) take() []byte {
 	return bytes.TrimRight(s.data[from:s.at], " \t\r\n")
 }
 
-// unquote returns the text of a JSON string that was checked before.
-func unquote(raw []byte) string {
+// Unquote returns the text of a JSON string that was checked before.
+func Unquote(raw []byte) string { return string(bare(raw)) }
+
+// bare is Unquote without a copy where the text stands as it is.
+func bare(raw []byte) []byte {
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner)
+		return inner
 	}
 	var s string
 	_ = json.Unmarshal(raw, &s) // checked: it is a string
-	return s
+	return []byte(s)
 }

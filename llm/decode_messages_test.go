@@ -1,0 +1,35 @@
+package llm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+func TestMessagesJSONIsGivenOnlyWhereNothingElseIsInIt(t *testing.T) {
+	for messages, given := range map[string]bool{
+		`[{"role":"user","content":"hi"}]`:                                              true,
+		`[ {"role":"system","content":"x"}, {"content":"é","role":"user","name":"n"} ]`: true,
+		`[{"role":"tool","content":"x","tool_call_id":"1"}]`:                            true,
+		`[{"role":"user","content":"hi","cache_control":{}}]`:                           false,
+		`[{"role":"user","content":"hi","name":null}]`:                                  false,
+		`[{"role":"user","content":"hi","content":"ho"}]`:                               false,
+		`[{"role":"user","Content":"x","content":"hi"}]`:                                false,
+		`[{"role":"user","content":[{"type":"text","text":"hi","x":1}]}]`:               false,
+		`[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f"}}]}]`:      false,
+	} {
+		req, err := llm.DecodeRequest([]byte(`{"messages":` + messages + `}`))
+		require.NoError(t, err, messages)
+		if given {
+			require.Equal(t, strings.TrimSpace(messages), string(req.MessagesJSON()))
+		} else {
+			require.Nil(t, req.MessagesJSON(), messages)
+		}
+	}
+	req, err := llm.DecodeRequest([]byte(`{"prompt":"hi"}`))
+	require.NoError(t, err)
+	require.Nil(t, req.MessagesJSON())
+}
