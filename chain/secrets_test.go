@@ -28,7 +28,7 @@ func logged(t *testing.T, step fake.Step) string {
 func TestATicketIsLoggedOnlyInAFormThatProvidersUse(t *testing.T) {
 	for id, shown := range map[string]bool{
 		"req_011CSHoEeqs5C35K2UUqR7Fy": true, "550e8400-e29b-41d4-a716-446655440000": true, "0123456789abcdef0123": true,
-		"a_word_of_an_answer": false, "onelongwordofananswer1": false, "req_two words here": false, "42": false,
+		"a_word_of_an_answer": false, "onelongwordofananswer1": false, "req_two words here": false, "<42>": false,
 	} {
 		f := provider.Fail(llm.OutcomeAuth, nil)
 		f.RequestID = id

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/llmbus/llmbus/internal/scan"
 )
@@ -179,6 +180,9 @@ func kindName(wrong *json.UnmarshalTypeError) string {
 func checkJSON(data []byte) error {
 	if len(data) == 0 {
 		return Errorf(CodeInvalidRequest, "the payload is empty; send a JSON object with messages or prompt")
+	}
+	if !utf8.Valid(data) { // a provider would read other text than was checked here
+		return Errorf(CodeInvalidRequest, "the payload is not valid UTF-8")
 	}
 	if err := scan.Check(data); err != nil {
 		return Errorf(CodeInvalidRequest, "the payload is %w", err)
