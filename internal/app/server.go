@@ -42,6 +42,7 @@ func NewServer(addr, dir string, log *slog.Logger) (*Server, error) {
 		ServerName: "llmbus-embedded", Host: host, Port: port,
 		JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
 		NoSigs: true, NoSystemAccount: false, DisableJetStreamBanner: true,
+		NoFastProducerStall: true, // a caller that does not read its stream would slow its worker, and so everybody's answers
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the embedded NATS server: %w", err)
