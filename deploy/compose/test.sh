@@ -160,10 +160,10 @@ have nats:2.15-alpine stand_in_nats
 have golang:1.26 stand_in_go
 have gcr.io/distroless/static-debian12:nonroot stand_in_distroless
 
-say "building"
-"${compose[@]}" build >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; exit 1; }
+say "building" # once, for both services that use the image
+"${compose[@]}" build broker >"$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; exit 1; }
 say "starting"
-"${compose[@]}" up --detach >"$work/up.log" 2>&1 || { tail -n 40 "$work/up.log" >&2; exit 1; }
+"${compose[@]}" up --detach --no-build >"$work/up.log" 2>&1 || { tail -n 40 "$work/up.log" >&2; exit 1; }
 healthy
 say "healthy: one NATS, one provider-sim, three brokers"
 
