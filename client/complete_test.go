@@ -111,7 +111,7 @@ func TestRefusalsAreTriedAgain(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { // until then nobody listens
 			r.play(t, func(p *played) {
 				ids = append(ids, p.msg.Header.Get(subjects.HeaderRequestID))
-				if len(ids) < 3 {
+				if len(ids) < 3 { // long after the prompt tries
 					p.refuse(llm.CodeBusy, 5000)
 					return
 				}
@@ -138,8 +138,26 @@ func TestAWaitThatDoesNotFitIsNotBegun(t *testing.T) {
 		began := time.Now()
 		_, err := r.client.Complete(ctx, ask())
 		require.ErrorIs(t, err, llm.ErrBusy)
-		require.Zero(t, time.Since(began))
-		require.Equal(t, 1, calls)
+		require.Less(t, time.Since(began), 50*time.Millisecond)
+		require.Equal(t, 3, calls, "two tries at once, in case others have room")
+	})
+}
+
+func TestABusyWorkerSpeaksForItselfAlone(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		r := newRig(t)
+		calls := 0
+		r.play(t, func(p *played) {
+			if calls++; calls < 3 {
+				p.refuse(llm.CodeBusy, 1000)
+				return
+			}
+			p.reply("ok")
+		})
+		began := time.Now()
+		_, err := r.client.Complete(t.Context(), ask())
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 50*time.Millisecond)
 	})
 }
 

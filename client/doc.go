@@ -8,8 +8,9 @@
 //     deadline WithTimeout's applies.
 //   - When the context ends first, llm.cancel.<id> is published and
 //     context.Cause(ctx) is returned.
-//   - busy and no-responders are tried again, with growing and random waits
-//     that honour Retry-After, as long as the wait fits the deadline. Neither
+//   - busy and no-responders are tried again as long as the wait fits the
+//     deadline: twice within milliseconds, since another worker may have room,
+//     and then with growing and random waits that honour Retry-After. Neither
 //     reached a model. Nothing else is tried again.
 //   - Failures that a worker reports are *llm.Error values, as are those that
 //     this side finds: unavailable (nobody serves) and interrupted (a worker

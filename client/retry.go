@@ -14,6 +14,9 @@ import (
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 2 * time.Second
+
+	prompt     = 2 // tries that do not wait for what a busy worker asks
+	promptWait = 5 * time.Millisecond
 )
 
 // retry calls try until it succeeds, fails for good, or the next wait does not
@@ -43,12 +46,17 @@ func refused(err error) bool {
 	return errors.Is(err, llm.ErrBusy) || errors.Is(err, nats.ErrNoResponders)
 }
 
-// backoff is the wait before try n+1: what the worker asked for, and on top a
-// random part of a range that doubles, so that callers do not come back as one.
+// backoff is the wait before try n+1. A busy worker speaks for itself alone, and
+// the next try most likely meets another, so that the first ones come soon. Then
+// it is what the worker asked for, and on top a random part of a range that
+// doubles, so that callers do not come back as one.
 func backoff(n int, err error) time.Duration {
-	spread := min(longestWait, firstWait<<min(n, 10))
+	spread := min(longestWait, firstWait<<min(max(0, n-prompt), 10))
+	if n < prompt {
+		spread = promptWait << (2 * n)
+	}
 	wait := time.Duration(rand.Int64N(int64(spread))) + time.Millisecond
-	if e, ok := errors.AsType[*llm.Error](err); ok {
+	if e, ok := errors.AsType[*llm.Error](err); ok && n >= prompt {
 		wait += e.RetryAfter()
 	}
 	return wait
