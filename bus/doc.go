@@ -19,6 +19,11 @@
 //	   └────────────────────────┘
 //	  below 3/4 of the slots for CalmFor
 //
+// A worker that comes back and is full again within 10 s is too slow for its
+// share. It then stays away longer, 2 s and doubling up to 30 s, as long as some
+// other worker says on llm.status that it has room; if none has, the whole fleet
+// is overloaded and everybody is needed.
+//
 // When its server says that it is about to leave (lame duck), the worker leaves
 // the group, has the connection made anew to another server, and joins again,
 // all within a few round trips. What is under way goes on.

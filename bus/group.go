@@ -92,6 +92,11 @@ func (w *Worker) steer(ctx, work context.Context) error {
 			w.state.set(Away)
 			w.stats.left.Add(1)
 			w.log.Warn("full: left the queue group", "slots", w.cfg.Slots)
+		case ask:
+			if !w.roomElsewhere(ctx) {
+				w.slots.pardon()
+				wait = time.Nanosecond
+			}
 		case rejoin:
 			if err := w.join(work); err != nil {
 				return err

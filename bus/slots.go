@@ -18,7 +18,18 @@ type slots struct {
 	fullSince time.Time
 	freeSince time.Time // when the last full spell was interrupted
 	calmSince time.Time
+	rejoined  time.Time     // zero before the first time
+	ban       time.Duration // of the latest relapse
+	banned    time.Time     // until then others go first
+	asked     time.Time     // when it was last asked whether they have room
 }
+
+const (
+	relapse    = 10 * time.Second // full again so soon after a return: this worker is too slow for its share
+	firstBan   = 2 * time.Second
+	longestBan = 30 * time.Second
+	askedEvery = time.Second
+)
 
 func newSlots(limit int, fullFor, calmFor time.Duration) *slots {
 	return &slots{limit: limit, low: max(1, limit*3/4), fullFor: fullFor, calmFor: calmFor, changed: make(chan struct{}, 1)}
@@ -70,6 +81,7 @@ type move int
 const (
 	stay move = iota
 	leave
+	ask // whether other workers have room; if not, pardon
 	rejoin
 )
 
@@ -84,16 +96,43 @@ func (s *slots) next(now time.Time) (move, time.Duration) {
 			return stay, wait
 		}
 		s.away = true
+		s.punish(now)
 		return leave, 0
 	case s.away && s.used < s.low:
 		if wait := s.calmFor - now.Sub(s.calmSince); wait > 0 {
 			return stay, wait
 		}
-		s.away = false
+		if left := s.banned.Sub(now); left > 0 {
+			if wait := askedEvery - now.Sub(s.asked); wait > 0 {
+				return stay, min(wait, left)
+			}
+			s.asked = now
+			return ask, min(askedEvery, left)
+		}
+		s.away, s.rejoined = false, now
 		s.freeSince = time.Time{}
 		return rejoin, 0
 	}
 	return stay, 0
+}
+
+// punish keeps a worker away longer each time that it comes back and is full
+// again soon. With less traffic or a quicker model it comes back for good.
+func (s *slots) punish(now time.Time) {
+	if s.rejoined.IsZero() || now.Sub(s.rejoined) >= relapse {
+		s.ban = 0
+		return
+	}
+	s.ban = min(longestBan, max(firstBan, 2*s.ban))
+	s.banned = now.Add(s.ban)
+}
+
+// pardon lets the worker come back at once: nobody has room, and so all are
+// needed.
+func (s *slots) pardon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.banned, s.ban = time.Time{}, 0
 }
 
 // load is the number of slots in use and whether the worker is away.

@@ -96,3 +96,40 @@ func TestSeldom(t *testing.T) {
 	require.True(t, now)
 	require.Equal(t, 4, n)
 }
+
+// fullSpell has a worker of 8 slots rejoin at the given second, be full for a
+// second and leave; it is calm a tenth of a second later.
+func fullSpell(t *testing.T, s *slots, seconds float64) {
+	t.Helper()
+	expect(t, s, seconds, rejoin, 0)
+	fill(t, s, 6, at(seconds))
+	expect(t, s, seconds+1, leave, 0)
+	for range 6 {
+		s.give(at(seconds + 1.1))
+	}
+}
+
+func TestARelapseIsFollowedByALongerAbsence(t *testing.T) {
+	s := newSlots(8, time.Second, 250*time.Millisecond)
+	fill(t, s, 8, at(0))
+	expect(t, s, 1, leave, 0)
+	for range 6 {
+		s.give(at(1.1))
+	}
+	fullSpell(t, s, 1.35)
+	expect(t, s, 2.5, stay, 200*time.Millisecond)
+	expect(t, s, 2.7, ask, time.Second)
+	expect(t, s, 3.2, stay, 500*time.Millisecond)
+	expect(t, s, 3.75, ask, 600*time.Millisecond)
+	fullSpell(t, s, 4.35)
+	expect(t, s, 5.7, ask, time.Second)
+	require.Equal(t, 4*time.Second, s.ban)
+
+	s.pardon()
+	fullSpell(t, s, 6)
+	require.Equal(t, 2*time.Second, s.ban, "the fleet needed it, so that it begins anew")
+	expect(t, s, 9.1, rejoin, 0)
+	fill(t, s, 6, at(20))
+	expect(t, s, 21, leave, 0)
+	require.Zero(t, s.ban, "it kept up for a while")
+}
