@@ -45,7 +45,7 @@ func TestNoSchemaHoldsAWorkerUp(t *testing.T) {
 		"within not":                   {`{"not":` + doubling(60, `{"type":"string"}`) + `}`, `{}`},
 		"doubling with the answer": {`{"$ref":"#/$defs/t","$defs":{"t":{"allOf":[{"properties":{"c":{"$ref":"#/$defs/t"}}},{"properties":{"c":{"$ref":"#/$defs/t"}}}]}}}`,
 			strings.Repeat(`{"c":`, 200) + "1" + strings.Repeat("}", 200)},
-		"an enum of numbers": {`{"items":{"enum":[` + many(15_000, "7.5") + `]}}`, "[" + many(200_000, "1") + "]"},
+		"an enum of numbers": {`{"items":{"enum":[` + many(4_000, "7.5") + `]}}`, "[" + many(200_000, "1") + "]"},
 		"an answer too deep": {`{"items":{"$ref":"#"}}`, strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000)},
 		"huge exponents":     {`{"items":{"minimum":0}}`, "[" + many(1_000, "1e999999") + "]"},
 		"tiny exponents":     {`{"uniqueItems":true}`, "[" + many(1_000, "1e-999999") + "]"},
@@ -126,9 +126,9 @@ func TestManySchemasTakeBoundedMemory(t *testing.T) {
 	before := heap()
 	for range 30 {
 		req := ask()
-		req.JSONSchema = &llm.JSONSchema{Schema: fmt.Appendf(nil, `{"title":"%d","allOf":[%s]}`, rand.Int(), many(9_000, "{}"))}
+		req.JSONSchema = &llm.JSONSchema{Schema: fmt.Appendf(nil, `{"title":"%d","allOf":[%s]}`, rand.Int(), many(2_400, "{}"))}
 		require.Nil(t, complete(t.Context(), rig, req).err)
 	}
-	require.Less(t, heap()-before, int64(250<<20))
+	require.Less(t, heap()-before, int64(100<<20))
 	require.NotNil(t, rig)
 }

@@ -12,13 +12,13 @@ import (
 
 const (
 	maxSchemaBytes  = 256 << 10 // of one schema
-	maxSchemaValues = 20_000    // in one schema; compiled, each takes about a kilobyte
-	maxValuesKept   = 100_000   // in all compiled schemas
+	maxSchemaValues = 5_000     // in one schema; compiling takes time by the square of their number, and each takes a kilobyte
+	maxValuesKept   = 50_000    // in all compiled schemas
 	schemaNoAddress = "request:schema"
 )
 
 var (
-	errSchemaSize   = errors.New("larger than 256 KiB or 20000 values")
+	errSchemaSize   = errors.New("larger than 256 KiB or 5000 values")
 	errSchemaSyntax = errors.New("not a valid JSON schema (draft 2020-12) without references to other documents")
 	errSchemaHard   = errors.New("nested too deeply, or with numbers or patterns that are too long")
 )
