@@ -100,6 +100,10 @@ var kinds = map[Kind]func(*section, *Provider){
 	KindEcho:      readEcho,
 }
 
+// keyHeaders carry credentials. A configuration is stored in the bucket, where
+// whoever may read the policy could read them.
+var keyHeaders = []string{"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"}
+
 func readNetwork(s *section) network {
 	var n network
 	s.text("base_url", &n.base)
@@ -110,6 +114,9 @@ func readNetwork(s *section) network {
 	}
 	n.headers = map[string][]string{}
 	for i, name := range sub.order {
+		if slices.Contains(keyHeaders, strings.ToLower(name)) {
+			sub.problem(name, "holds a key, which must not be written here; name the environment variable that holds it in api_key_env, or a file in api_key_file")
+		}
 		var value string
 		if sub.text(name, &value) {
 			n.headers[name] = []string{value}
