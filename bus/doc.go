@@ -20,7 +20,8 @@
 //	  below 3/4 of the slots for CalmFor
 //
 // A worker that comes back and is full again within 10 s is too slow for its
-// share. It then stays away longer, 2 s and doubling up to 30 s, as long as some
+// share. It then stays away longer, 2 s and doubling up to 30 s, and leaves after
+// a quarter of FullFor, as long as some
 // other worker says on llm.status that it has room; if none has, the whole fleet
 // is overloaded and everybody is needed.
 //

@@ -92,7 +92,11 @@ func (s *slots) next(now time.Time) (move, time.Duration) {
 	defer s.mu.Unlock()
 	switch {
 	case !s.away && s.used == s.limit:
-		if wait := s.fullFor - now.Sub(s.fullSince); wait > 0 {
+		patience := s.fullFor
+		if s.ban > 0 { // known to be slower than the others, who had room
+			patience /= 4
+		}
+		if wait := patience - now.Sub(s.fullSince); wait > 0 {
 			return stay, wait
 		}
 		s.away = true

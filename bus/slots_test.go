@@ -124,12 +124,19 @@ func TestARelapseIsFollowedByALongerAbsence(t *testing.T) {
 	fullSpell(t, s, 4.35)
 	expect(t, s, 5.7, ask, time.Second)
 	require.Equal(t, 4*time.Second, s.ban)
+	expect(t, s, 9.35, rejoin, 0)
+	fill(t, s, 6, at(10))
+	expect(t, s, 10.1, stay, 150*time.Millisecond)
+	expect(t, s, 10.25, leave, 0)
+	for range 6 {
+		s.give(at(10.3))
+	}
 
 	s.pardon()
-	fullSpell(t, s, 6)
+	fullSpell(t, s, 11)
 	require.Equal(t, 2*time.Second, s.ban, "the fleet needed it, so that it begins anew")
-	expect(t, s, 9.1, rejoin, 0)
-	fill(t, s, 6, at(20))
-	expect(t, s, 21, leave, 0)
+	expect(t, s, 14.1, rejoin, 0)
+	fill(t, s, 6, at(30))
+	expect(t, s, 31, leave, 0)
 	require.Zero(t, s.ban, "it kept up for a while")
 }
