@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +189,42 @@ func streamed() *llm.Request {
 	req := ask()
 	req.Stream = true
 	return req
+}
+
+// A provider that accepts a call and then dies in mid-answer is not well: what
+// counts is the end of a stream, not that it opened.
+func TestAProbeIsGoodAtTheEndOfItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := fake.New(fake.FailsWith(llm.OutcomeUnavailable))
+		rig := newRig(t, nil, a)
+		for range 5 {
+			complete(t.Context(), rig, ask())
+		}
+		require.Equal(t, breaker.Open, rig.state("a"))
+		pass(12 * time.Second)
+		a.Play(fake.Answer("1", "2"))
+		for f, err := range rig.Stream(t.Context(), streamed()) {
+			require.NoError(t, err)
+			if f.Type == llm.FrameDelta {
+				require.Equal(t, breaker.HalfOpen, rig.state("a"))
+			}
+		}
+		require.Equal(t, breaker.Closed, rig.state("a"))
+	})
+}
+
+// No lock is held while a provider is called.
+func TestCallsRunSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := fake.New(fake.Step{Wait: time.Second, Pieces: []string{"x"}})
+		rig := newRig(t, nil, a)
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() { complete(t.Context(), rig, ask()) })
+		}
+		began := time.Now()
+		wg.Wait()
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, 100, a.Peak())
+	})
 }

@@ -23,7 +23,7 @@ type Config struct {
 	ConnectTimeout time.Duration    // to connect, and again for the TLS handshake; 0 is 5 s
 	MaxIdleConns   int              // connections kept for later calls, at least the calls in flight; 0 is 256
 	MaxBody        int64            // bytes of a plain answer, after decompression; 0 is 32 MiB
-	MaxStream      int64            // bytes of a streamed answer; 0 is 256 MiB
+	MaxStream      int64            // bytes of a streamed answer; 0 is 32 MiB
 	MaxLine        int              // bytes of one line or event of a stream; 0 is 16 MiB
 	TLS            *tls.Config      // nil is the system's
 	Now            func() time.Time // for Retry-After dates; nil is time.Now
@@ -57,7 +57,7 @@ func New(cfg Config) *Client {
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 5*time.Second)
 	cfg.MaxIdleConns = cmp.Or(cfg.MaxIdleConns, 256)
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 32<<20)
-	cfg.MaxStream = cmp.Or(cfg.MaxStream, 256<<20)
+	cfg.MaxStream = cmp.Or(cfg.MaxStream, 32<<20)
 	cfg.MaxLine = cmp.Or(cfg.MaxLine, 16<<20)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
