@@ -130,7 +130,7 @@ func (r *run) exhausted() *llm.Error {
 	case r.last != nil && r.agree():
 		e = terminal(r.last)
 	case len(r.attempts) > 0:
-		e = llm.Errorf(llm.CodeUnavailable, "all %d usable targets failed; the last with %s", len(r.calls), r.last.Outcome)
+		e = llm.Errorf(llm.CodeUnavailable, "every target that admits a call failed (%d called); the last with %s", len(r.calls), r.last.Outcome)
 	case r.allRefusedFor(string(llm.OutcomeRateLimited)):
 		e = llm.Errorf(llm.CodeRateLimited, "every target waits for its provider's rate limit")
 	case r.allRefusedFor(refusedBySwitch):
@@ -204,7 +204,7 @@ func (r *run) succeed(resp *llm.Response) *llm.Response {
 	}
 	last := r.attempts[len(r.attempts)-1]
 	if last.FirstTokenMS > 0 {
-		resp.Timing.FirstTokenMS = resp.Timing.TotalMS - last.MS + last.FirstTokenMS
+		resp.Timing.FirstTokenMS = min(resp.Timing.TotalMS, resp.Timing.TotalMS-last.MS+last.FirstTokenMS)
 	}
 	if first := r.attempts[0]; first.Provider != t.Provider || first.Model != t.Model {
 		r.emit(EventFailoverSucceeded, t)

@@ -139,6 +139,8 @@ type reply struct {
 }
 
 func ask(ctx context.Context, nc *nats.Conn, payload string) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a request without an end would stop a bubble for ever
+	defer cancel()
 	var r reply
 	msg, err := nc.RequestWithContext(ctx, subjects.Complete("f"), []byte(payload))
 	if err != nil {
