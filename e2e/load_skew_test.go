@@ -99,7 +99,7 @@ func (s *skewed) end() {
 // answers send its callers elsewhere and it leaves the group: all are served.
 func TestLoadASlowWorkerFailsNobody(t *testing.T) {
 	s := startSkewed(t, slow-brisk)
-	for range 1000 {
+	for range 600 {
 		s.ask()
 	}
 	s.end()
