@@ -165,7 +165,7 @@ func (s *site) statuses(t *testing.T) []status {
 	require.NoError(t, err)
 	defer sub.Unsubscribe() //nolint:errcheck // the test is over with it
 	require.NoError(t, s.caller.PublishRequest(subjects.Status, inbox, nil))
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 	defer cancel()
 	var list []status
 	for {
