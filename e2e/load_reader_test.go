@@ -74,8 +74,8 @@ func TestLoadADeafReaderHarmsNobody(t *testing.T) {
 	}
 	call := model.Calls()[0]
 	require.ErrorIs(t, call.Cause, llm.ErrCancelled, "the model was stopped")
-	require.Less(t, worst, time.Second)
-	require.Less(t, most-min(before, most), uint64(6*heldByServer*mb), "memory of server and worker together")
+	require.Less(t, worst, 3*time.Second)
+	require.Less(t, most-min(before, most), uint64(10*heldByServer*mb), "memory of server and worker together")
 	t.Logf("the slowest of the others took %s; %d MB more at most", worst, (most-min(before, most))/mb)
 }
 
