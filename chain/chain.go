@@ -21,6 +21,7 @@ var _ llm.Completer = (*Chain)(nil)
 // env is what all chains of a process share.
 type env struct {
 	switches Switches
+	queue    Queue
 	observer Observer
 	schemas  *schemas
 	calls    *calls // in flight, so that an "off now" can reach them
@@ -29,7 +30,7 @@ type env struct {
 }
 
 func newEnv(c Config) env {
-	e := env{switches: c.Switches, observer: c.Observer, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
+	e := env{switches: c.Switches, queue: c.Queue, observer: c.Observer, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -4,7 +4,7 @@
 // one file each, all of the shape llm.Completer:
 //
 //	observed   one log line and the events of the request
-//	fallback   the feature's substitute when nothing served
+//	fallback   the feature's substitute when nothing served, which may be a job
 //	switched   kill switches
 //	Chain      the targets in order, under one deadline
 //

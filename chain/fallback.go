@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"log/slog"
 	"slices"
 
 	"github.com/llmbus/llmbus/llm"
@@ -27,11 +26,14 @@ type fallback struct {
 	next    llm.Completer
 	feature *Feature
 	cache   AnswerCache
-	log     *slog.Logger
+	env     env
 }
 
 func (s *fallback) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	resp, err := s.next.Complete(ctx, req)
+	if err != nil && req.Job {
+		return nil, err // a later try makes an answer
+	}
 	if err != nil {
 		return s.substitute(ctx, req, err)
 	}
@@ -73,6 +75,9 @@ func (s *fallback) streamSubstitute(ctx context.Context, req *llm.Request, faile
 		{Type: llm.FrameDelta, Text: resp.Content},
 		{Type: llm.FrameEnd, Response: resp},
 	} {
+		if f.Type == llm.FrameDelta && resp.Job != nil {
+			continue // there is no text yet
+		}
 		f.Attempt = max(1, len(resp.Attempts))
 		if !yield(f, nil) {
 			return
@@ -116,6 +121,10 @@ func (s *fallback) make(ctx context.Context, req *llm.Request, mode llm.Fallback
 		return &llm.Response{Content: s.feature.StaticText, FinishReason: llm.FinishStop}
 	case llm.FallbackCached:
 		return s.recall(ctx, req)
+	case llm.FallbackQueued:
+		if job := s.env.handOver(ctx, req); job != nil {
+			return &llm.Response{Job: job}
+		}
 	}
 	return nil
 }

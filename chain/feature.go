@@ -25,6 +25,7 @@ type Feature struct {
 	OnInterrupt     OnInterrupt
 	Commit          Commit
 	Repair          Repair
+	Jobs            Jobs
 	Fallback        []llm.FallbackMode // tried in order; empty is none
 	StaticText      string             // of llm.FallbackStatic
 }
@@ -65,7 +66,14 @@ type OnInterrupt string
 const (
 	InterruptError   OnInterrupt = "error"   // tell the caller; it keeps the partial text
 	InterruptRestart OnInterrupt = "restart" // begin again on another target; the caller discards what it has
+	InterruptQueue   OnInterrupt = "queue"   // tell the caller, and have a job make the answer anew
 )
+
+// Jobs is what differs for background jobs of a feature.
+type Jobs struct {
+	Timeout time.Duration   // the most that one try may take, instead of Feature.Timeout; 0 is the same
+	Backoff []time.Duration // the waits between tries, of which there is one more
+}
 
 // Commit delays the first visible frame of a stream, so that a provider that
 // fails early can still be replaced. The text is released when either bound is

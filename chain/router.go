@@ -1,12 +1,14 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/llm"
@@ -22,6 +24,7 @@ type Switches interface {
 type Config struct {
 	Switches Switches     // required
 	Cache    AnswerCache  // for llm.FallbackCached; nil keeps no answers
+	Queue    Queue        // for llm.FallbackQueued and InterruptQueue; nil has no jobs
 	Observer Observer     // nil hears nothing
 	Log      *slog.Logger // nil logs nothing
 }
@@ -41,6 +44,14 @@ var _ llm.Completer = (*Router)(nil)
 type pipeline struct {
 	*Feature
 	llm.Completer
+}
+
+// limit is the most that a request, or one try of a job, may take.
+func (p *pipeline) limit(req *llm.Request) time.Duration {
+	if req.Job {
+		return cmp.Or(p.Jobs.Timeout, p.Timeout)
+	}
+	return p.Timeout
 }
 
 // NewRouter makes a Router without features.
@@ -65,7 +76,7 @@ func (r *Router) stages(f *Feature) llm.Completer {
 	var c llm.Completer = &Chain{feature: f, env: r.env}
 	c = &switched{next: c, switches: r.env.switches, calls: r.env.calls}
 	if len(f.Fallback) > 0 {
-		c = &fallback{next: c, feature: f, cache: r.cache, log: r.env.log}
+		c = &fallback{next: c, feature: f, cache: r.cache, env: r.env}
 	}
 	return &observed{next: c, env: r.env}
 }
@@ -84,7 +95,7 @@ func (r *Router) Complete(ctx context.Context, req *llm.Request) (*llm.Response,
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, llm.ErrDeadline)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limit(req), llm.ErrDeadline)
 	defer cancel()
 	return p.Complete(ctx, req)
 }

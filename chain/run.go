@@ -222,7 +222,7 @@ func (r *run) after(ctx context.Context, t *Target, failure *provider.Failure) *
 	case ctx.Err() != nil:
 		return ended(ctx)
 	case r.visible:
-		return r.interrupted(t, failure)
+		return r.interrupted(ctx, t, failure)
 	case errors.Is(failure, llm.ErrSwitchedOff): // this target alone was told to stop
 		r.refused = append(r.refused, refusedBySwitch)
 		return nil

@@ -131,7 +131,7 @@ func (s *attemptStream) end(resp *llm.Response) (*llm.Response, error) {
 }
 
 // interrupted decides about a stream that broke after its text was seen.
-func (r *run) interrupted(t *Target, failure *provider.Failure) *llm.Error {
+func (r *run) interrupted(ctx context.Context, t *Target, failure *provider.Failure) *llm.Error {
 	switch failure.Outcome {
 	case llm.OutcomeContentFiltered, llm.OutcomeInvalidOutput:
 		return terminal(failure) // the provider ended the answer, and said why
@@ -145,6 +145,9 @@ func (r *run) interrupted(t *Target, failure *provider.Failure) *llm.Error {
 	if r.feature.OnInterrupt == InterruptRestart && r.failover && len(r.queue) > 0 {
 		r.broken = broken
 		return nil
+	}
+	if r.feature.OnInterrupt == InterruptQueue {
+		broken.Job = r.env.handOver(ctx, r.req)
 	}
 	return broken
 }

@@ -25,6 +25,7 @@ type Buckets struct {
 	Features *Bucket // feature policies; mirrored
 	Cache    *Bucket // previous answers
 	Requests *Bucket // idempotency of requests
+	Jobs     *Bucket // history of jobs that were tried and are not done
 }
 
 // Open makes every bucket that does not exist and brings the settings of the
@@ -130,6 +131,11 @@ func (op *opener) update(ctx context.Context, s spec, cfg jetstream.StreamConfig
 				Remedy: "delete the bucket, or change it with the nats CLI", Err: err}
 		}
 	}
+	return op.raise(ctx, cfg)
+}
+
+// raise gives a stream more replicas, if the servers can hold them.
+func (op *opener) raise(ctx context.Context, cfg jetstream.StreamConfig) error {
 	for cfg.Replicas < op.replicas {
 		raised := cfg
 		raised.Replicas = op.replicas

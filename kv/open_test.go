@@ -43,6 +43,7 @@ func TestBucketsAreAsDesigned(t *testing.T) {
 			{kv.FeaturesBucket, "llm.kv.features.>", 10, 0, 0},
 			{kv.CacheBucket, "", 1, 24 * time.Hour, 0},
 			{kv.RequestsBucket, "", 1, 24 * time.Hour, 0},
+			{kv.JobsBucket, "", 1, 8 * 24 * time.Hour, 0},
 		} {
 			stream, err := js.Stream(t.Context(), "KV_"+want.bucket)
 			require.NoError(t, err)

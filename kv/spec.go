@@ -18,6 +18,7 @@ const (
 	FeaturesBucket = "llm_features"
 	CacheBucket    = "llm_cache"
 	RequestsBucket = "llm_requests"
+	JobsBucket     = "llm_jobs"
 )
 
 // Options of the buckets. The zero value suits production.
@@ -51,6 +52,9 @@ func (o Options) replicas() int {
 // markerTTL is how long the server's word that a lease ran out stays readable.
 const markerTTL = time.Minute
 
+// jobsTTL is longer than a job lives after its history was last written.
+const jobsTTL = 8 * 24 * time.Hour
+
 // spec is one bucket as it must be.
 type spec struct {
 	jetstream.KeyValueConfig
@@ -74,6 +78,8 @@ func (o Options) specs(b *Buckets) []spec {
 			Bucket: CacheBucket, Description: "Previous answers, for fallback", TTL: cmp.Or(o.CacheTTL, day)}},
 		{into: &b.Requests, KeyValueConfig: jetstream.KeyValueConfig{
 			Bucket: RequestsBucket, Description: "Running and finished requests", TTL: cmp.Or(o.RequestTTL, day)}},
+		{into: &b.Jobs, KeyValueConfig: jetstream.KeyValueConfig{
+			Bucket: JobsBucket, Description: "What has become of jobs that were tried and are not done", TTL: jobsTTL}},
 	}
 	for i := range table {
 		s := &table[i]

@@ -73,6 +73,7 @@ type Error struct {
 	RetryAfterMS int64     `json:"retry_after_ms,omitempty"` // when to come back; 0 is unknown
 	Attempts     []Attempt `json:"attempts,omitempty"`
 	Degraded     bool      `json:"degraded,omitempty"` // KV was unreachable
+	Job          *Job      `json:"job,omitempty"`      // with CodeInterrupted: a job makes the answer anew
 
 	cause error
 }

@@ -32,6 +32,7 @@ type Request struct {
 	Tenant      string `json:"-"` // from the subject or, in single-tenant mode, Llm-Tenant; empty is the only tenant
 	Model       string `json:"-"` // the provider's model id; set by the chain for each attempt
 	TraceParent string `json:"-"` // the traceparent header, unparsed
+	Job         bool   `json:"-"` // one try of a job: nobody waits, and a failed try is followed by another
 
 	Messages          []Message       `json:"messages,omitempty"`
 	Tools             []Tool          `json:"tools,omitempty"`

@@ -36,6 +36,12 @@ const (
 	FallbackQueued FallbackMode = "queued" // a job id now, the answer later
 )
 
+// Job says where the answer to a request will be that was handed to a job.
+type Job struct {
+	ID     string `json:"id"`
+	Result string `json:"result"` // the subject of the answer, kept in the LLM_RESULTS stream
+}
+
 // Response is the whole answer to a Request.
 type Response struct {
 	ID           string          `json:"id"`
@@ -50,6 +56,7 @@ type Response struct {
 	ServedBy     ServedBy        `json:"served_by"`
 	Fallback     FallbackMode    `json:"fallback,omitempty"`
 	Stale        bool            `json:"stale,omitempty"` // a cached answer, not made for this request
+	Job          *Job            `json:"job,omitempty"`   // with FallbackQueued: where the answer will be
 	Attempts     []Attempt       `json:"attempts,omitempty"`
 	Timing       Timing          `json:"timing,omitzero"`
 	Degraded     bool            `json:"degraded,omitempty"` // KV was unreachable: breakers and switches are this worker's own opinion

@@ -11,6 +11,12 @@ const (
 	HeaderServedBy    = "Llm-Served-By"
 	HeaderRetryAfter  = "Retry-After" // seconds, rounded up
 
+	// Of jobs.
+	HeaderReplyTo   = "Llm-Reply-To"   // inbox that gets the end of a job besides the stream; JetStream keeps no reply subject
+	HeaderExpiresMS = "Llm-Expires-Ms" // how long after its publication a job is given up
+	HeaderReplay    = "Llm-Replay"     // how often the job was replayed from a dead letter
+	HeaderMsgID     = "Nats-Msg-Id"    // JetStream's own: a second message of the same id is dropped
+
 	// The two that every NATS micro client reads an error from.
 	HeaderError     = "Nats-Service-Error"
 	HeaderErrorCode = "Nats-Service-Error-Code"
