@@ -85,19 +85,25 @@ func (s *Streams) Dead(ctx context.Context, feature string) iter.Seq2[*DeadLette
 }
 
 // each reads the messages of a stream one by one, since a work queue allows no
-// second consumer.
+// second consumer. What comes after it began is left out, so that it ends even
+// if each message leads to another.
 func each(ctx context.Context, s jetstream.Stream, filter string) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
-		for next := uint64(1); ; {
+		info, err := s.Info(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for next := uint64(1); next <= info.State.LastSeq; {
 			msg, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(filter))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("read %s: %w", s.CachedInfo().Config.Name, err))
+				yield(nil, fmt.Errorf("read %s: %w", info.Config.Name, err))
 				return
 			}
-			if !yield(msg, nil) {
+			if msg.Sequence > info.State.LastSeq || !yield(msg, nil) {
 				return
 			}
 			next = msg.Sequence + 1

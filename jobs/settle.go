@@ -205,6 +205,9 @@ func (c *courier) acknowledge(ctx context.Context) {
 // putOff gives the job back for a while, or at once. If that gets lost it comes
 // back after AckWait.
 func (c *courier) putOff(wait time.Duration) {
+	if c.stopping() {
+		<-c.quiet
+	}
 	c.lease.release()
 	var err error
 	if wait > 0 {

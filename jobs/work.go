@@ -31,7 +31,7 @@ func (w *Worker) work(stop context.Context, msg jetstream.Msg) {
 	defer cancel()
 	lease := w.hold(j)
 	defer lease.release()
-	c := &courier{Worker: w, job: j, lease: lease}
+	c := &courier{Worker: w, job: j, lease: lease, stopping: func() bool { return stop.Err() != nil }}
 	done, err := c.known(ctx)
 	switch {
 	case err != nil:
@@ -61,9 +61,10 @@ func outlive(stop context.Context, by time.Duration) (context.Context, context.C
 type courier struct {
 	*Worker
 	*job
-	lease   *lease
-	history *history
-	grave   uint64 // sequence of a dead letter that the next one replaces
+	stopping func() bool // the worker is to end
+	lease    *lease
+	history  *history
+	grave    uint64 // sequence of a dead letter that the next one replaces
 }
 
 // attempt decides whether the job is tried, tries it, and settles it.

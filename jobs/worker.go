@@ -22,6 +22,7 @@ type Worker struct {
 	ackWait time.Duration
 	clock   clock
 	active  active
+	quiet   chan struct{} // closed when the server sends this worker no more jobs
 }
 
 // New checks the configuration. Nothing is taken before Run.
@@ -32,6 +33,7 @@ func New(cfg Config) (*Worker, error) {
 	cfg = cfg.withDefaults()
 	return &Worker{
 		Streams: cfg.Streams, cfg: cfg, log: cfg.Log, ackWait: cfg.Streams.consumer.CachedInfo().Config.AckWait,
+		quiet:  make(chan struct{}),
 		active: active{byID: make(map[string]context.CancelCauseFunc)},
 	}, nil
 }
@@ -52,6 +54,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { w.clock.follow(ctx, w.consumer) })
+	defer w.hush()
 	slots := make(chan struct{}, w.cfg.Slots)
 	for {
 		n := reserve(ctx, slots)
@@ -110,6 +113,19 @@ func (w *Worker) pull(ctx context.Context, n int, take func(jetstream.Msg)) (tak
 		return taken, nil
 	}
 	return taken, batch.Error()
+}
+
+// hush waits until the server knows that nobody listens for its last answer to
+// a pull, so that a job that is given back does not come to this worker again,
+// where it would wait for AckWait. The client says so just after it has closed
+// the batch, hence the second round trip.
+func (w *Worker) hush() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for range 2 {
+		_ = w.cfg.Conn.FlushWithContext(ctx) // without a connection there is nothing to wait for
+	}
+	close(w.quiet)
 }
 
 // onCancel stops a job in hand.
