@@ -5,6 +5,8 @@
 //	                                                                     │
 //	     bus.Worker ◄─ chain.Router ◄─ policy ◄─ flags, breakers, events ┘
 //
+// Background jobs enter the same router from their work queue, in jobs.Worker.
+//
 // Each part has a file and a function newX; Run waits for all that it started.
 // If one part fails, all end, and its error is what Run returns.
 //

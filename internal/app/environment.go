@@ -15,6 +15,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"github.com/llmbus/llmbus/internal/config"
+	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
@@ -47,6 +48,10 @@ type Environment struct {
 	TenantHeader  bool          `split_words:"true"` // believe Llm-Tenant
 	KVReplicas    int           `split_words:"true"` // of each bucket, at most; default 3, and fewer where there are fewer servers
 	CacheTTL      time.Duration `split_words:"true"` // of answers kept for the cached fallback; default 24h
+	JobSlots      int           `split_words:"true"` // background jobs at once; 0 takes none; default 16
+	JobAckWait    time.Duration `split_words:"true"` // silence after which the jobs of a worker go to others; default 30s
+	JobExpiry     time.Duration `split_words:"true"` // of jobs that name none; default 24h
+	ResultTTL     time.Duration `split_words:"true"` // how long answers of jobs are kept; default 24h
 	WorkerName    string        `split_words:"true"` // for people; default host and process id
 	LogLevel      slog.Level    `split_words:"true"` // debug, info (default), warn or error
 	LogFormat     string        `split_words:"true"` // text (default) or json
@@ -77,6 +82,7 @@ const defaultListen = "127.0.0.1:4222"
 func Defaults(natsURL string) *Environment {
 	return &Environment{
 		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour,
+		JobSlots: 16, JobAckWait: 30 * time.Second, JobExpiry: 24 * time.Hour, ResultTTL: 24 * time.Hour,
 		LogLevel: slog.LevelInfo, LogFormat: "text", lookup: func(string) (string, bool) { return "", false },
 	}
 }
@@ -111,6 +117,10 @@ func (e *Environment) validate() error {
 	refuse(e.MaxTimeout <= 0 || e.MaxTimeout > 24*time.Hour, "MAX_TIMEOUT: must be above 0 and at most 24h, not %s", e.MaxTimeout)
 	refuse(e.ShutdownGrace < 0 || e.ShutdownGrace > time.Hour, "SHUTDOWN_GRACE: must be 0s to 1h, not %s", e.ShutdownGrace)
 	refuse(e.CacheTTL < time.Second, "CACHE_TTL: must be at least 1s, not %s", e.CacheTTL)
+	refuse(e.JobSlots < 0 || e.JobSlots > 100_000, "JOB_SLOTS: must be 0 to 100000, not %d", e.JobSlots)
+	refuse(e.JobAckWait < time.Second || e.JobAckWait > time.Hour, "JOB_ACK_WAIT: must be 1s to 1h, not %s", e.JobAckWait)
+	refuse(e.JobExpiry <= 0 || e.JobExpiry > jobs.MaxExpiry, "JOB_EXPIRY: must be above 0 and at most %s, not %s", jobs.MaxExpiry, e.JobExpiry)
+	refuse(e.ResultTTL < time.Second, "RESULT_TTL: must be at least 1s, not %s", e.ResultTTL)
 	refuse(e.KVReplicas < 0 || e.KVReplicas > 5, "KV_REPLICAS: must be 1 to 5, not %d", e.KVReplicas)
 	refuse(e.LogFormat != "text" && e.LogFormat != "json", "LOG_FORMAT: must be text or json, not %q", e.LogFormat)
 	refuse(e.Tenants && e.TenantHeader, "TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing")

@@ -13,6 +13,7 @@ import (
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/bus"
 	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/subjects"
 )
@@ -31,12 +32,21 @@ type worker struct {
 	router   *chain.Router
 	policy   *policy
 	events   *events
+	streams  *jobs.Streams
 }
 
 func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
 	w := &worker{App: a, conn: conn, events: &events{conn.Conn, a.name}}
-	buckets, err := openBuckets(ctx, conn.Conn, kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL})
+	js, err := jetstream.New(conn.Conn)
 	if err != nil {
+		return nil, err
+	}
+	options := kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL}
+	buckets, err := openBuckets(ctx, conn.Conn, options)
+	if err != nil {
+		return nil, err
+	}
+	if w.streams, err = jobs.Open(ctx, js, buckets.Jobs, jobs.StreamOptions{Options: options, AckWait: a.env.JobAckWait, ResultTTL: a.env.ResultTTL}); err != nil {
 		return nil, err
 	}
 	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
@@ -46,7 +56,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Observer: w.events, Log: a.log})
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Log: a.log})
 	w.policy, err = newPolicy(w, src, buckets.Features)
 	return w, err
 }
@@ -115,12 +125,33 @@ func (w *worker) serveRequests(ctx context.Context, parts *sync.WaitGroup, ready
 	if err != nil {
 		return err
 	}
+	j, err := w.newJobs()
+	if err != nil {
+		return err
+	}
 	parts.Go(func() {
 		if w.joined(ctx, b) {
 			ready()
 		}
 	})
-	return b.Run(ctx)
+	return together(ctx, b.Run, j)
+}
+
+// together runs parts until ctx ends or one of them does, and then waits for
+// the others.
+func together(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	errs := make([]error, len(parts))
+	var running sync.WaitGroup
+	for i, part := range parts {
+		running.Go(func() {
+			defer end()
+			errs[i] = part(ctx)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // begin waits until flags and configuration are known.

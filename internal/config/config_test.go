@@ -11,6 +11,7 @@ import (
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/internal/config"
+	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/openai"
@@ -52,6 +53,7 @@ func TestEverySettingOfFeature(t *testing.T) {
 		},
 		OnRateLimit: chain.RateLimitWait, OnQuota: chain.Fail, OnMisconfigured: chain.FailOver, OnRefusal: chain.FailOver,
 		OnInvalidOutput: chain.Fail, OnInterrupt: chain.InterruptRestart, Commit: chain.Commit{Characters: 80, After: 500 * time.Millisecond},
+		Jobs:   chain.Jobs{Timeout: 5 * time.Minute, Backoff: jobs.DefaultBackoff()},
 		Repair: chain.RepairNone, Fallback: []llm.FallbackMode{llm.FallbackCached, llm.FallbackStatic}, StaticText: "Please try again\nin an hour.\n",
 	}, feature(t, cfg, "support"))
 }
@@ -107,6 +109,9 @@ func TestDefaultsByClass(t *testing.T) {
 	require.Equal(t, 2, extract.Targets[0].Attempts, "an only target")
 	require.Equal(t, chain.RepairFence, extract.Repair)
 	require.Equal(t, chain.RateLimitFailOver, extract.OnRateLimit)
+	require.Equal(t, chain.InterruptQueue, extract.OnInterrupt)
+	require.Equal(t, []llm.FallbackMode{llm.FallbackQueued}, extract.Fallback)
+	require.Equal(t, chain.Jobs{Timeout: 10 * time.Minute, Backoff: []time.Duration{time.Second, 2 * time.Minute}}, extract.Jobs)
 }
 
 func TestPartsMeanTheSameAsTheFile(t *testing.T) {

@@ -67,11 +67,14 @@
 //	    on_misconfigured: fail             # or fail_over
 //	    on_refusal: fail                   # or fail_over
 //	    on_invalid_output: fail_over       # or fail
-//	    on_interrupt: error                # or restart: a stream begins again on another target
+//	    on_interrupt: error                # or restart: a stream begins again on another target; queue: a job takes over
 //	    commit_after: {characters: 80, ms: 500}   # hold back a stream's first text so long
 //	    repair: fence                      # or none
-//	    fallback: [cached, static]         # or none
+//	    fallback: [cached, queue, static]  # or none; queue: a job takes over
 //	    static_text: Please try again later.
+//	    jobs:                              # background jobs of the feature
+//	      timeout: 5m                      # of one try; by default at least the feature's timeout
+//	      backoff: [5s, 15s, 45s, 120s]    # waits between tries, of which there is one more
 //
 // Defaults by class:
 //

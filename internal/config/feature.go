@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/subjects"
@@ -47,6 +48,7 @@ func (b *builder) feature(s *section) chain.Feature {
 	s.text("data_class", &f.DataClass)
 	s.duration("timeout", &f.Timeout, leastTimeout, mostTimeout, false)
 	readPolicies(s, &f)
+	readJobs(s, &f)
 	complete := b.targets(s, &f, limits)
 	readCommit(s, &f)
 	readFallback(s, &f)
@@ -65,7 +67,7 @@ func readPolicies(s *section, f *chain.Feature) {
 	choice(s, "on_misconfigured", &f.OnMisconfigured, chain.Fail, chain.FailOver)
 	choice(s, "on_refusal", &f.OnRefusal, chain.Fail, chain.FailOver)
 	choice(s, "on_invalid_output", &f.OnInvalidOutput, chain.FailOver, chain.Fail)
-	choice(s, "on_interrupt", &f.OnInterrupt, chain.InterruptError, chain.InterruptRestart)
+	choice(s, "on_interrupt", &f.OnInterrupt, chain.InterruptError, chain.InterruptRestart, chain.InterruptQueue)
 	choice(s, "repair", &f.Repair, chain.RepairFence, chain.RepairNone)
 }
 
@@ -84,25 +86,49 @@ func readCommit(s *section, f *chain.Feature) {
 	sub.end()
 }
 
-// readFallback reads the list of substitutes, or the word none.
+// jobTimeout is what one try of a job may take where the feature's own timeout
+// is not longer: that of the class background.
+const jobTimeout = 5 * time.Minute
+
+// readJobs reads what differs for background jobs of the feature.
+func readJobs(s *section, f *chain.Feature) {
+	f.Jobs = chain.Jobs{Timeout: max(f.Timeout, jobTimeout), Backoff: jobs.DefaultBackoff()}
+	sub := s.sub("jobs")
+	if sub == nil {
+		return
+	}
+	sub.duration("timeout", &f.Jobs.Timeout, leastTimeout, mostTimeout, false)
+	sub.durations("backoff", &f.Jobs.Backoff, leastTimeout, mostTimeout)
+	sub.end()
+}
+
+// queueWord is what the configuration calls llm.FallbackQueued.
+const queueWord = "queue"
+
+// readFallback reads the list of substitutes, or one word: a substitute or none.
 func readFallback(s *section, f *chain.Feature) {
 	text := s.text("static_text", &f.StaticText)
 	var modes []string
 	if e := s.entries["fallback"]; e != nil {
-		if word, ok := scalar(e.Value); ok && word == string(llm.FallbackNone) {
-			s.known = append(s.known, "fallback")
-		} else {
+		word, ok := scalar(e.Value)
+		switch {
+		case !ok || word == "":
 			s.texts("fallback", &modes)
+		case word != string(llm.FallbackNone):
+			modes = []string{word}
+			fallthrough
+		default:
+			s.known = append(s.known, "fallback")
 		}
 	} else {
 		s.known = append(s.known, "fallback")
 	}
 	for i, mode := range modes {
 		switch m := llm.FallbackMode(mode); {
-		case m == llm.FallbackQueued:
-			s.problem("fallback", "queued is not available in this version; use cached, static or both")
+		case mode == queueWord:
+			f.Fallback = append(f.Fallback, llm.FallbackQueued)
 		case m != llm.FallbackCached && m != llm.FallbackStatic:
-			s.problem("fallback", "must be none, or a list of cached and static")
+			s.problem("fallback", "must be none, or a list of cached, queue and static")
 		case m == llm.FallbackStatic && i < len(modes)-1:
 			s.problem("fallback", "static must come last, since it always answers")
 		default:

@@ -13,6 +13,9 @@ func judgeFeature(s *section, f *chain.Feature, regions []string) {
 	if s.has("on_interrupt") && f.OnInterrupt == chain.InterruptRestart && streaming < 2 {
 		s.problem("on_interrupt", "restart needs a second target that can stream")
 	}
+	if s.has("on_interrupt") && f.OnInterrupt == chain.InterruptQueue && streaming == 0 {
+		s.problem("on_interrupt", "queue is for streams, and no target can stream; remove it")
+	}
 	if s.has("commit_after") {
 		switch retries := count(f, func(t *chain.Target) bool { return t.Attempts > 1 }); {
 		case streaming == 0:

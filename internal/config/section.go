@@ -237,6 +237,33 @@ func (s *section) texts(key string, dst *[]string) bool {
 	return true
 }
 
+// durations takes a list of times with their units.
+func (s *section) durations(key string, dst *[]time.Duration, least, most time.Duration) bool {
+	n, ok := s.take(key)
+	if !ok {
+		return false
+	}
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok || len(seq.Values) == 0 || len(seq.Values) > mostDurations {
+		s.problem(key, "must be a list in brackets of 1 to %d times, such as [5s, 15s]%s", mostDurations, special(n))
+		return false
+	}
+	var list []time.Duration
+	for _, v := range seq.Values {
+		text, _ := scalar(v)
+		value, err := time.ParseDuration(text)
+		if err != nil || value < least || value > most {
+			s.problem(key, "must hold times with their unit, such as 20s, from %s to %s%s", short(least), short(most), special(v))
+			return false
+		}
+		list = append(list, value)
+	}
+	*dst = list
+	return true
+}
+
+const mostDurations = 20
+
 // sub takes a mapping; nil when it is absent or refused.
 func (s *section) sub(key string) *section {
 	n, ok := s.take(key)
