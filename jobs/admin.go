@@ -63,10 +63,7 @@ func (s *Streams) Waiting(ctx context.Context, feature string) iter.Seq2[*Waitin
 // Dead yields the dead letters, the oldest first. An empty feature means all of
 // them.
 func (s *Streams) Dead(ctx context.Context, feature string) iter.Seq2[*DeadLetter, error] {
-	filter := subjects.Dead
-	if feature != "" {
-		filter = subjects.DeadLetters(feature)
-	}
+	filter := deadOf(feature)
 	return func(yield func(*DeadLetter, error) bool) {
 		for msg, err := range each(ctx, s.dead, filter) {
 			if err != nil {
@@ -82,6 +79,22 @@ func (s *Streams) Dead(ctx context.Context, feature string) iter.Seq2[*DeadLette
 			}
 		}
 	}
+}
+
+// CountDead is the number of dead letters that Dead would yield.
+func (s *Streams) CountDead(ctx context.Context, feature string) (int, error) {
+	info, err := s.dead.Info(ctx, jetstream.WithSubjectFilter(deadOf(feature)))
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return len(info.State.Subjects), nil // one to each
+}
+
+func deadOf(feature string) string {
+	if feature == "" {
+		return subjects.Dead
+	}
+	return subjects.DeadLetters(feature)
 }
 
 // each reads the messages of a stream one by one, since a work queue allows no

@@ -15,9 +15,9 @@ import (
 
 // Names of the streams.
 const (
-	QueueStream   = "LLM_JOBS"
-	ResultsStream = "LLM_RESULTS"
-	DeadStream    = "LLM_DEAD"
+	QueueStream   = subjects.JobsStream
+	ResultsStream = subjects.ResultsStream
+	DeadStream    = subjects.DeadStream
 )
 
 // StreamOptions are settings of the streams. The zero value suits production.

@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-// What the three streams of jobs hold.
+// Names of the streams of jobs, and what they hold.
 const (
+	JobsStream    = "LLM_JOBS"
+	ResultsStream = "LLM_RESULTS"
+	DeadStream    = "LLM_DEAD"
+
 	Jobs    = "llm.jobs.>"    // llm.jobs.<feature>, or with the tenant behind it as an account import maps it
 	Results = "llm.results.>" // llm.results.<job-id>
 	Dead    = "llm.dead.>"    // llm.dead.<feature>.<job-id>
@@ -54,6 +58,12 @@ func Result(tenant, id string) string { return resultPrefix + JobKey(tenant, id)
 // any.
 func DeadLetter(feature, tenant, id string) string {
 	return deadPrefix + feature + "." + JobKey(tenant, id)
+}
+
+// DeadLetterOf is where the dead letter of a job will be if it gets one, by the
+// subject of its answer.
+func DeadLetterOf(result string) string {
+	return deadPrefix + "*." + strings.TrimPrefix(result, resultPrefix)
 }
 
 // DeadLetters are those of one feature.

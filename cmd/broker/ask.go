@@ -79,7 +79,9 @@ func (a *asking) run(ctx context.Context, args []string) error {
 	if a.json {
 		return a.print(resp)
 	}
-	fmt.Fprintln(a.out, strings.TrimSuffix(resp.Content, "\n"))
+	if resp.Job == nil {
+		fmt.Fprintln(a.out, strings.TrimSuffix(resp.Content, "\n"))
+	}
 	a.credit(resp)
 	return nil
 }
@@ -178,6 +180,9 @@ func (a *asking) credit(r *llm.Response) {
 		notes = append(notes, "degraded: KV was out of reach")
 	}
 	fmt.Fprintf(a.err, "[%s]\n", strings.Join(notes, ", "))
+	if r.Job != nil {
+		fmt.Fprintf(a.err, "[job %s makes the answer; it will be on %s]\n", r.Job.ID, r.Job.Result)
+	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(a.err, "[warning: %s]\n", w)
 	}

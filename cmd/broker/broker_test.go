@@ -13,6 +13,7 @@ import (
 func TestHelpHasExamples(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"serve"}, {"ask"}, {"breakers"}, {"flags"}, {"flags", "set"}, {"flags", "clear"},
+		{"jobs"}, {"jobs", "list"}, {"jobs", "show"}, {"jobs", "cancel"}, {"jobs", "replay"},
 		{"config"}, {"config", "check"}, {"config", "push"}, {"config", "show"}, {"provider-sim"}, {"demo"},
 	} {
 		got := broker(t, nil, "", append(args, "--help")...)
@@ -50,6 +51,10 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"flags", "set", "feature.x"}, nil, exitUsage, `broker: broker flags set needs a flag and on or off; see broker flags set --help`},
 		{[]string{"flags", "set", "feature.x", "of"}, nil, exitUsage, `broker: "of" is neither on nor off`},
 		{[]string{"flags", "set", "nothing", "off"}, nil, exitUsage, `broker: "nothing" is no flag; see broker flags set --help`},
+		{[]string{"jobs"}, nil, exitUsage, `broker: broker jobs needs list, show, cancel or replay; see broker jobs --help`},
+		{[]string{"jobs", "show"}, nil, exitUsage, `broker: broker jobs show needs the id of a job; see broker jobs show --help`},
+		{[]string{"jobs", "replay"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
+		{[]string{"jobs", "replay", "--all", "x"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
 		{[]string{"config"}, nil, exitUsage, `broker: broker config needs check, push or show; see broker config --help`},
 		{[]string{"config", "check"}, nil, exitUsage, `broker: name a file, or set LLMBUS_CONFIG`},
 		{[]string{"config", "check", "/nowhere"}, nil, exitConfig, `broker: open /nowhere: no such file or directory`},

@@ -27,6 +27,10 @@ Settings come from the environment:
   LLMBUS_TENANT_HEADER    true: believe the Llm-Tenant header of callers
   LLMBUS_KV_REPLICAS      of each bucket, at most (3, and fewer where there are fewer servers)
   LLMBUS_CACHE_TTL        how long answers are kept for the cached fallback (24h)
+  LLMBUS_JOB_SLOTS        background jobs at once; 0 takes none (16)
+  LLMBUS_JOB_ACK_WAIT     silence after which the jobs of a worker go to others (30s)
+  LLMBUS_JOB_EXPIRY       how long a job that does not say may wait for its answer (24h)
+  LLMBUS_RESULT_TTL       how long answers of jobs are kept (24h)
   LLMBUS_WORKER_NAME      for people (host and process id)
   LLMBUS_LOG_LEVEL        debug, info, warn or error (info)
   LLMBUS_LOG_FORMAT       text or json (text)
