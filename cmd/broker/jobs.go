@@ -181,14 +181,8 @@ type jobState struct {
 	Done  *llm.Response    `json:"result,omitempty"`
 }
 
+// findJob looks into the queue first: what has left it is stored elsewhere.
 func findJob(ctx context.Context, s *jobs.Streams, id string, request bool) (*jobState, error) {
-	resp, err := s.Result(ctx, "", id)
-	if err == nil {
-		return &jobState{State: "done", Done: resp}, nil
-	}
-	if !errors.Is(err, jobs.ErrUnknownJob) {
-		return nil, err
-	}
 	for w, err := range s.Waiting(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -196,6 +190,13 @@ func findJob(ctx context.Context, s *jobs.Streams, id string, request bool) (*jo
 		if w.ID == id {
 			return &jobState{State: waitingState(w), Job: w}, nil
 		}
+	}
+	resp, err := s.Result(ctx, "", id)
+	if err == nil {
+		return &jobState{State: "done", Done: resp}, nil
+	}
+	if !errors.Is(err, jobs.ErrUnknownJob) {
+		return nil, err
 	}
 	d, err := findDead(ctx, s, id)
 	if err != nil {

@@ -50,9 +50,15 @@ func TestJobs(t *testing.T) {
 	require.Equal(t, exitFailure, tool("show", "nobody").code)
 
 	require.Equal(t, outcome{exitOK, "", "replayed 1 of 1\n"}, tool("replay", "bad1"))
-	require.Eventually(t, func() bool { return strings.Contains(tool("show", "bad1").out, `"replay": 1`) }, patience, tick)
+	died := func(replay string) func() bool {
+		return func() bool {
+			out := tool("show", "bad1").out
+			return strings.Contains(out, `"state": "dead"`) && strings.Contains(out, `"replay": `+replay)
+		}
+	}
+	require.Eventually(t, died("1"), patience, tick)
 	require.Equal(t, outcome{exitOK, "", "replayed 5 of 5\n"}, tool("replay", "--feature", "default"))
-	require.Eventually(t, func() bool { return strings.Contains(tool("show", "bad1").out, `"replay": 2`) }, patience, tick)
+	require.Eventually(t, died("2"), patience, tick)
 	require.Equal(t, outcome{exitOK, "", "replayed 0 of 0\n"}, tool("replay", "--feature", "other"))
 
 	require.Equal(t, outcome{exitOK, "", "cancelled 1 of 1\n"}, tool("cancel", "retried"))
