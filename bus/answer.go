@@ -86,7 +86,7 @@ func (w *Worker) respond(reply, id string, resp *llm.Response, e *llm.Error) err
 		e = llm.Errorf(llm.CodeTooLarge, "the answer is %d bytes, more than the %d bytes a message may hold", len(data), w.cfg.Conn.MaxPayload())
 		w.stats.failed(e.Code)
 	} else if len(e.Attempts) > 0 {
-		e = &llm.Error{Code: e.Code, Message: e.Message, RetryAfterMS: e.RetryAfterMS, Degraded: e.Degraded}
+		e = &llm.Error{Code: e.Code, Message: e.Message, RetryAfterMS: e.RetryAfterMS, Degraded: e.Degraded, Job: e.Job}
 	} else {
 		return err
 	}

@@ -190,6 +190,31 @@ func TestWorkersDieAtEachStep(t *testing.T) {
 	})
 }
 
+// TestAJobThatKillsItsWorkersIsGivenUp, so that it does not do so for ever.
+func TestAJobThatKillsItsWorkersIsGivenUp(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		die := make(chan struct{})
+		r := newRig(t, func(ctx context.Context, _ *llm.Request, _ int) (*llm.Response, error) {
+			die <- struct{}{}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		r.publish(t, "j1")
+		for range 10 {
+			w := r.start(t)
+			<-die
+			w.conn.Close()
+			pass(31 * time.Second)
+		}
+		r.start(t)
+		pass(time.Second)
+		letter := r.letter(t, "j1")
+		require.Equal(t, llm.CodeInternal, letter.Error.Code)
+		require.Equal(t, uint64(11), letter.Deliveries)
+		require.Zero(t, r.left(t))
+	})
+}
+
 // check demands that every job has one answer or one dead letter, and no call
 // without a reason.
 func (f *fleet) check(t *testing.T) {

@@ -93,14 +93,12 @@ type rig struct {
 	options jobs.StreamOptions
 	streams *jobs.Streams
 	asked   *asked
-	ends    map[string][]string // what was stored of each job, by its end
-	mu      sync.Mutex
 }
 
 func newRig(t *testing.T, m model) *rig {
 	t.Helper()
 	srv := natstest.Server(t)
-	r := &rig{srv: srv, nc: natstest.Connect(t, srv), asked: &asked{model: m, calls: map[string]int{}}, ends: map[string][]string{}}
+	r := &rig{srv: srv, nc: natstest.Connect(t, srv), asked: &asked{model: m, calls: map[string]int{}}}
 	r.options.Storage = jetstream.MemoryStorage
 	r.js, r.records, r.streams = open(t, r.nc, r.options)
 	return r

@@ -39,8 +39,10 @@ func New(cfg Config) (*Worker, error) {
 }
 
 const (
-	pullFor   = 5 * time.Second        // how long one request for jobs stays with the server
-	pullAgain = 250 * time.Millisecond // after one that failed
+	pullFor    = 5 * time.Second        // how long one request for jobs stays with the server
+	pullMost   = 100                    // jobs in one request
+	pullAgain  = 250 * time.Millisecond // after one that failed; doubled each time
+	pullSeldom = 5 * time.Second        // but no more than this
 )
 
 // Run works until ctx ends. Then it breaks off the calls under way and gives
@@ -55,7 +57,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer parts.Wait()
 	parts.Go(func() { w.clock.follow(ctx, w.consumer) })
 	defer w.hush()
-	slots := make(chan struct{}, w.cfg.Slots)
+	slots, again := make(chan struct{}, w.cfg.Slots), pullAgain
 	for {
 		n := reserve(ctx, slots)
 		if n == 0 {
@@ -70,15 +72,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		for range n - taken {
 			<-slots
 		}
-		if err != nil && ctx.Err() == nil {
-			w.log.Warn("jobs cannot be taken", "error", err)
-			sleep(ctx, pullAgain)
+		if err == nil || ctx.Err() != nil {
+			again = pullAgain
+			continue
 		}
+		w.log.Warn("jobs cannot be taken", "error", err)
+		sleep(ctx, again)
+		again = min(2*again, pullSeldom)
 	}
 }
 
-// reserve waits for a free slot and takes all that are free. It returns 0 when
-// ctx ends.
+// reserve waits for a free slot and takes all that are free, up to pullMost. It
+// returns 0 when ctx ends.
 func reserve(ctx context.Context, slots chan struct{}) int {
 	select {
 	case slots <- struct{}{}:
@@ -88,13 +93,14 @@ func reserve(ctx context.Context, slots chan struct{}) int {
 	if ctx.Err() != nil {
 		return 0
 	}
-	for n := 1; ; n++ {
+	for n := 1; n < pullMost; n++ {
 		select {
 		case slots <- struct{}{}:
 		default:
 			return n
 		}
 	}
+	return pullMost
 }
 
 // pull asks for up to n jobs and hands on what comes within a while.
