@@ -2,8 +2,6 @@ package chain
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -145,7 +143,7 @@ func (s *fallback) keep(req *llm.Request, resp *llm.Response) {
 	}
 	answer, err := json.Marshal(cachedAnswer{resp.Content, resp.ToolCalls, resp.JSON, resp.Provider, resp.Model, resp.FinishReason})
 	if err == nil {
-		s.cache.Keep(req.Tenant, req.Feature, cacheKey(req), answer)
+		s.cache.Keep(req.Tenant, req.Feature, req.Digest(), answer)
 	}
 }
 
@@ -155,22 +153,11 @@ func (s *fallback) recall(ctx context.Context, req *llm.Request) *llm.Response {
 	if s.cache == nil {
 		return nil
 	}
-	raw, err := s.cache.Find(context.WithoutCancel(ctx), req.Tenant, req.Feature, cacheKey(req))
+	raw, err := s.cache.Find(context.WithoutCancel(ctx), req.Tenant, req.Feature, req.Digest())
 	var answer cachedAnswer
 	if err != nil || json.Unmarshal(raw, &answer) != nil {
 		return nil
 	}
 	return &llm.Response{Content: answer.Content, ToolCalls: answer.ToolCalls, JSON: answer.JSON, Provider: answer.Provider,
 		Model: answer.Model, FinishReason: answer.FinishReason, Stale: true}
-}
-
-// cacheKey is a digest of all that shapes the answer, so that the cache can be
-// searched without holding a prompt.
-func cacheKey(req *llm.Request) string {
-	h := sha256.New()
-	shape := llm.Request{Messages: req.Messages, Tools: req.Tools, ToolChoice: req.ToolChoice, ParallelToolCalls: req.ParallelToolCalls,
-		JSONSchema: req.JSONSchema, MaxTokens: req.MaxTokens, Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed,
-		DataClass: req.DataClass}
-	_ = json.NewEncoder(h).Encode(&shape) // a hash never fails to write, and every field marshals
-	return hex.EncodeToString(h.Sum(nil))
 }

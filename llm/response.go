@@ -55,8 +55,9 @@ type Response struct {
 	CostUSD      float64         `json:"cost_usd,omitempty"` // all attempts together
 	ServedBy     ServedBy        `json:"served_by"`
 	Fallback     FallbackMode    `json:"fallback,omitempty"`
-	Stale        bool            `json:"stale,omitempty"` // a cached answer, not made for this request
-	Job          *Job            `json:"job,omitempty"`   // with FallbackQueued: where the answer will be
+	Stale        bool            `json:"stale,omitempty"`    // a cached answer, not made for this request
+	Replayed     bool            `json:"replayed,omitempty"` // the answer of an earlier request with the same idempotency key
+	Job          *Job            `json:"job,omitempty"`      // with FallbackQueued: where the answer will be
 	Attempts     []Attempt       `json:"attempts,omitempty"`
 	Timing       Timing          `json:"timing,omitzero"`
 	Degraded     bool            `json:"degraded,omitempty"` // KV was unreachable: breakers and switches are this worker's own opinion

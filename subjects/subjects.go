@@ -34,6 +34,7 @@ const (
 	cancelPrefix   = "llm.cancel."
 	failurePrefix  = "llm.failures."
 	eventPrefix    = "llm.events."
+	followPrefix   = "llm.follow."
 )
 
 // Complete is the subject that a request to the feature is published to.
@@ -83,6 +84,9 @@ func Failure(key string) string { return failurePrefix + key }
 func ParseFailure(subject string) (key string, ok bool) {
 	return strings.CutPrefix(subject, failurePrefix)
 }
+
+// Follow is the subject on which a worker lets others follow a call of its own.
+func Follow(worker string) string { return followPrefix + Escape(worker) }
 
 // Event is the subject that an event of that name goes to.
 func Event(name string) string { return eventPrefix + name }

@@ -3,7 +3,7 @@
 //
 //	environment ─► configuration ─► embedded server? ─► connection ─► buckets
 //	                                                                     │
-//	     bus.Worker ◄─ chain.Router ◄─ policy ◄─ flags, breakers, events ┘
+//	     bus.Worker ◄─ once ◄─ chain.Router ◄─ policy ◄─ flags, breakers, events ┘
 //
 // Background jobs enter the same router from their work queue, in jobs.Worker.
 //

@@ -39,22 +39,23 @@ type Environment struct {
 	Listen   string `split_words:"true"` // host:port of the embedded server; default 127.0.0.1:4222
 	StoreDir string `split_words:"true"` // data of the embedded server; default in the user's state folder
 
-	Config        string        `split_words:"true"` // path of the YAML file
-	Pool          int           `split_words:"true"` // requests at once; default 256
-	MaxTimeout    time.Duration `split_words:"true"` // the longest a request may take; default 10m
-	ShutdownGrace time.Duration `split_words:"true"` // for what is in flight; default 30s
-	InboxPrefixes []string      `split_words:"true"` // further shapes of reply subjects, separated by commas
-	Tenants       bool          `split_words:"true"` // take llm.complete.<feature>.<tenant>
-	TenantHeader  bool          `split_words:"true"` // believe Llm-Tenant
-	KVReplicas    int           `split_words:"true"` // of each bucket, at most; default 3, and fewer where there are fewer servers
-	CacheTTL      time.Duration `split_words:"true"` // of answers kept for the cached fallback; default 24h
-	JobSlots      int           `split_words:"true"` // background jobs at once; 0 takes none; default 16
-	JobAckWait    time.Duration `split_words:"true"` // silence after which the jobs of a worker go to others; default 30s
-	JobExpiry     time.Duration `split_words:"true"` // of jobs that name none; default 24h
-	ResultTTL     time.Duration `split_words:"true"` // how long answers of jobs are kept; default 24h
-	WorkerName    string        `split_words:"true"` // for people; default host and process id
-	LogLevel      slog.Level    `split_words:"true"` // debug, info (default), warn or error
-	LogFormat     string        `split_words:"true"` // text (default) or json
+	Config         string        `split_words:"true"` // path of the YAML file
+	Pool           int           `split_words:"true"` // requests at once; default 256
+	MaxTimeout     time.Duration `split_words:"true"` // the longest a request may take; default 10m
+	ShutdownGrace  time.Duration `split_words:"true"` // for what is in flight; default 30s
+	InboxPrefixes  []string      `split_words:"true"` // further shapes of reply subjects, separated by commas
+	Tenants        bool          `split_words:"true"` // take llm.complete.<feature>.<tenant>
+	TenantHeader   bool          `split_words:"true"` // believe Llm-Tenant
+	KVReplicas     int           `split_words:"true"` // of each bucket, at most; default 3, and fewer where there are fewer servers
+	CacheTTL       time.Duration `split_words:"true"` // of answers kept for the cached fallback; default 24h
+	JobSlots       int           `split_words:"true"` // background jobs at once; 0 takes none; default 16
+	JobAckWait     time.Duration `split_words:"true"` // silence after which the jobs of a worker go to others; default 30s
+	JobExpiry      time.Duration `split_words:"true"` // of jobs that name none; default 24h
+	ResultTTL      time.Duration `split_words:"true"` // how long answers of jobs are kept; default 24h
+	IdempotencyTTL time.Duration `split_words:"true"` // a key counts for so long; default 24h
+	WorkerName     string        `split_words:"true"` // for people; default host and process id
+	LogLevel       slog.Level    `split_words:"true"` // debug, info (default), warn or error
+	LogFormat      string        `split_words:"true"` // text (default) or json
 
 	keys   services
 	lookup func(string) (string, bool) // variables that hold keys of providers
@@ -81,7 +82,7 @@ const defaultListen = "127.0.0.1:4222"
 // server to join, or empty.
 func Defaults(natsURL string) *Environment {
 	return &Environment{
-		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour,
+		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour, IdempotencyTTL: 24 * time.Hour,
 		JobSlots: 16, JobAckWait: 30 * time.Second, JobExpiry: 24 * time.Hour, ResultTTL: 24 * time.Hour,
 		LogLevel: slog.LevelInfo, LogFormat: "text", lookup: func(string) (string, bool) { return "", false },
 	}
@@ -121,6 +122,7 @@ func (e *Environment) validate() error {
 	refuse(e.JobAckWait < time.Second || e.JobAckWait > time.Hour, "JOB_ACK_WAIT: must be 1s to 1h, not %s", e.JobAckWait)
 	refuse(e.JobExpiry <= 0 || e.JobExpiry > jobs.MaxExpiry, "JOB_EXPIRY: must be above 0 and at most %s, not %s", jobs.MaxExpiry, e.JobExpiry)
 	refuse(e.ResultTTL < time.Second, "RESULT_TTL: must be at least 1s, not %s", e.ResultTTL)
+	refuse(e.IdempotencyTTL < max(time.Second, e.MaxTimeout), "IDEMPOTENCY_TTL: must be at least 1s and not below LLMBUS_MAX_TIMEOUT, not %s", e.IdempotencyTTL)
 	refuse(e.KVReplicas < 0 || e.KVReplicas > 5, "KV_REPLICAS: must be 1 to 5, not %d", e.KVReplicas)
 	refuse(e.LogFormat != "text" && e.LogFormat != "json", "LOG_FORMAT: must be text or json, not %q", e.LogFormat)
 	refuse(e.Tenants && e.TenantHeader, "TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing")

@@ -15,6 +15,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -30,6 +31,7 @@ type worker struct {
 	flags    *kv.Flags
 	breakers *breaker.Group
 	router   *chain.Router
+	once     *once.Once
 	policy   *policy
 	events   *events
 	streams  *jobs.Streams
@@ -41,7 +43,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if err != nil {
 		return nil, err
 	}
-	options := kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL}
+	options := kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL, RequestTTL: a.env.IdempotencyTTL}
 	buckets, err := openBuckets(ctx, conn.Conn, options)
 	if err != nil {
 		return nil, err
@@ -57,6 +59,10 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 		return nil, err
 	}
 	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Log: a.log})
+	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
+	if err != nil {
+		return nil, err
+	}
 	w.policy, err = newPolicy(w, src, buckets.Features)
 	return w, err
 }
@@ -81,7 +87,7 @@ func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 
 func (w *worker) newBus() (*bus.Worker, error) {
 	return bus.New(bus.Config{
-		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.router, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
+		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.once, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
 		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
 		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
 	})
@@ -106,6 +112,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	}
 	start("connection", w.watch)
 	start("flags", w.flags.Run)
+	start("idempotency", w.once.Run)
 	start("breakers", w.breakers.Run)
 	start("configuration", w.policy.follow)
 

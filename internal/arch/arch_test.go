@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5,
+	"bus":                   5, "client": 5, "jobs": 5, "once": 5,
 	"internal/config": 6,
 	"internal/app":    7,
 	"cmd/broker":      8,
@@ -45,11 +45,12 @@ var narrow = map[string][]string{
 	"bus": {"llm", "subjects", "stream"}, "client": {"llm", "subjects", "stream"},
 	"jobs":  {"llm", "subjects", "kv"},
 	"chain": {"llm", "provider", "breaker", "kv"},
+	"once":  {"llm", "subjects", "stream", "kv"},
 }
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|breaker|bus|jobs|client|internal/(app|config|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|breaker|bus|jobs|client|once|internal/(app|config|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 }
 
@@ -180,7 +181,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 }
 
 // subjectLiteral is a subject spelt where it should be named.
-var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|cancel|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
+var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|cancel|follow|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
 
 func TestSubjectsAreSpeltOnce(t *testing.T) {
 	for _, s := range sources(t) {

@@ -1,0 +1,86 @@
+package once
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/stream"
+	"github.com/llmbus/llmbus/subjects"
+)
+
+// request to follow a call, sent to its worker.
+type followRequest struct {
+	Call string `json:"call"` // token of the call
+	Who  string `json:"who"`  // token of who follows
+}
+
+// onFollow answers one who wants to follow a call with the frames of it.
+func (o *Once) onFollow(msg *nats.Msg) {
+	var ask followRequest
+	if json.Unmarshal(msg.Data, &ask) != nil || !(subjects.Inboxes{}).Allowed(msg.Reply) {
+		return
+	}
+	w := stream.NewWriter(o.Conn, stream.Target{Subject: msg.Reply, PingEvery: o.Patience / 3})
+	if c := o.calls.get(ask.Call); c != nil {
+		c.join(ask.Who, w)
+		return
+	}
+	write(w, released.last)
+}
+
+// follow waits for the end of a call that another request makes, and shows its
+// frames on the way. The error is errReleased, errAway, the call's own, or the
+// reason why ctx ended.
+func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) {
+	if v.followed != rec.Call {
+		v.hear(rec.Call)
+	}
+	ask, err := json.Marshal(followRequest{rec.Call, v.mine.Call})
+	if err != nil {
+		return nil, err
+	}
+	inbox := v.Conn.NewInbox()
+	sub, err := v.Conn.SubscribeSync(inbox)
+	if err != nil {
+		return nil, errAway
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only with the connection
+	if v.Conn.PublishRequest(subjects.Follow(rec.Worker), inbox, ask) != nil {
+		return nil, errAway
+	}
+	v.view.begin()
+	var whole stream.Assembly
+	for f, err := range stream.Read(ctx, sub.NextMsgWithContext, v.Patience) {
+		if err != nil {
+			return nil, lost(ctx, err)
+		}
+		v.hear(rec.Call)
+		if f.Type == llm.FrameEnd {
+			whole.Complete(f.Response)
+			return f.Response, nil
+		}
+		whole.Add(&f)
+		if !v.view.take(f) {
+			return nil, errGone
+		}
+	}
+	return nil, errAway
+}
+
+// lost says why there will be no more frames of a call.
+func lost(ctx context.Context, err error) error {
+	e, failed := errors.AsType[*llm.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !failed:
+		return errAway
+	case e.Code == codeReleased:
+		return errReleased
+	}
+	return e
+}
