@@ -74,8 +74,8 @@ func inBubble(t *testing.T, n int, test func(t *testing.T, f *fleet)) {
 		srv := natstest.Server(t)
 		f := start(t, n, func() *nats.Conn { return natstest.Connect(t, srv) })
 		f.server = srv
+		defer f.halt()
 		test(t, f)
-		f.halt()
 	})
 }
 
@@ -86,7 +86,7 @@ func start(t testing.TB, n int, dial func() *nats.Conn, change ...func(*once.Con
 		w := &worker{conn: dial()}
 		js, err := jetstream.New(w.conn)
 		require.NoError(t, err)
-		buckets, err := kv.Open(t.Context(), js, kv.Options{Storage: jetstream.MemoryStorage})
+		buckets, err := kv.Open(t.Context(), js, kv.Options{RequestTTL: time.Hour})
 		require.NoError(t, err)
 		f.requests = buckets.Requests
 		c := once.Config{Conn: w.conn, Requests: buckets.Requests, Next: model{f.Provider}, Worker: fmt.Sprint("w.", i), Patience: patience, MaxAnswer: 2048}

@@ -122,9 +122,9 @@ func TestAKeyCountsForItsWindow(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, f *fleet) {
 		for range 2 {
 			require.False(t, (<-f.workers[0].ask(t.Context(), keyed("1"))).Replayed)
-			natstest.Advance(23 * time.Hour)
+			natstest.Advance(50 * time.Minute)
 			require.True(t, (<-f.workers[0].ask(t.Context(), keyed("2"))).Replayed)
-			natstest.Advance(2 * time.Hour)
+			natstest.Advance(20 * time.Minute)
 		}
 	})
 }
