@@ -66,7 +66,7 @@ func filters() *fake.Provider {
 
 func always(err error) *fake.Provider { return fake.New(fake.Fails(err)) }
 
-func once(err error) *fake.Provider {
+func failsOnce(err error) *fake.Provider {
 	return fake.New(fake.Fails(err), fake.Answer("from a"))
 }
 
@@ -93,7 +93,7 @@ func longFaults() []longFault {
 	tooLong := failure(llm.OutcomeContextLength, 0)
 	refused := failure(llm.OutcomeContentFiltered, 0)
 	return append(waits(),
-		longFault{name: "429 with Retry-After 2 once, a person waits", fakes: []*fake.Provider{once(limited), good()}, attempts: 2,
+		longFault{name: "429 with Retry-After 2 once, a person waits", fakes: []*fake.Provider{failsOnce(limited), good()}, attempts: 2,
 			request: moment("a:rate_limited b:ok", 0), stream: moment("a:rate_limited b:ok", 0)},
 		longFault{name: "accepted and never answered", fakes: []*fake.Provider{fake.New(fake.Hangs()), good()},
 			request: moment("a:timeout b:ok", longTimeout), stream: moment("a:first_token_timeout b:ok", longFirstToken)},
@@ -140,9 +140,9 @@ func waits() []longFault {
 	none := moment("a:rate_limited b:rate_limited", 0).fails(llm.CodeRateLimited)
 	none.again = true
 	return []longFault{
-		{name: "429 with Retry-After 2 once, nobody waits", fakes: []*fake.Provider{once(limited), good()}, attempts: 2, class: llm.ClassBackground,
+		{name: "429 with Retry-After 2 once, nobody waits", fakes: []*fake.Provider{failsOnce(limited), good()}, attempts: 2, class: llm.ClassBackground,
 			request: one, stream: one},
-		{name: "429 with Retry-After 2 once, the feature waits", fakes: []*fake.Provider{once(limited), good()}, attempts: 2, tune: wait,
+		{name: "429 with Retry-After 2 once, the feature waits", fakes: []*fake.Provider{failsOnce(limited), good()}, attempts: 2, tune: wait,
 			request: one, stream: one},
 		{name: "429 for ever, nobody waits", fakes: []*fake.Provider{always(limited), good()}, attempts: 3, class: llm.ClassBackground,
 			request: two, stream: two},

@@ -17,6 +17,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/fake"
 	"github.com/llmbus/llmbus/subjects"
@@ -44,6 +45,7 @@ type plan struct {
 	breaker   breaker.Settings
 	slots     int
 	reread    time.Duration // of flags and breakers
+	once      func(*once.Config)
 	bus       func(*bus.Config)
 }
 
@@ -60,7 +62,13 @@ func (p plan) start(t testing.TB, name string) *worker {
 	require.NoError(t, err)
 	w.router = chain.NewRouter(chain.Config{Switches: w.flags})
 	w.router.Load([]chain.Feature{p.policy(w.breakers)})
-	config := bus.Config{Conn: w.conn, Completer: w.router, Slots: p.slots, Grace: 5 * time.Second}
+	sharing := once.Config{Conn: w.conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: name}
+	if p.once != nil {
+		p.once(&sharing)
+	}
+	keyed, err := once.New(sharing)
+	require.NoError(t, err)
+	config := bus.Config{Conn: w.conn, Completer: keyed, Slots: p.slots, Grace: 5 * time.Second}
 	if p.bus != nil {
 		p.bus(&config)
 	}
@@ -72,6 +80,7 @@ func (p plan) start(t testing.TB, name string) *worker {
 	w.stop = cancel
 	w.done.Go(func() { _ = w.flags.Run(parts) })
 	w.done.Go(func() { _ = w.breakers.Run(parts) })
+	w.done.Go(func() { _ = keyed.Run(parts) })
 	w.done.Go(func() {
 		defer stopParts()
 		_ = served.Run(ctx)

@@ -44,7 +44,8 @@ func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) 
 		return nil, err
 	}
 	inbox := v.Conn.NewInbox()
-	sub, err := v.Conn.SubscribeSync(inbox)
+	messages := make(chan *nats.Msg, backlog)
+	sub, err := v.Conn.ChanSubscribe(inbox, messages)
 	if err != nil {
 		return nil, errAway
 	}
@@ -54,7 +55,7 @@ func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) 
 	}
 	v.view.begin()
 	var whole stream.Assembly
-	for f, err := range stream.Read(ctx, sub.NextMsgWithContext, v.Patience) {
+	for f, err := range stream.Read(ctx, from(messages), v.Patience) {
 		if err != nil {
 			return nil, lost(ctx, err)
 		}
@@ -69,6 +70,21 @@ func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) 
 		}
 	}
 	return nil, errAway
+}
+
+// backlog is how many frames may wait to be shown. A reader that is slower
+// loses some, and asks again.
+const backlog = 1024
+
+func from(messages <-chan *nats.Msg) stream.Next {
+	return func(ctx context.Context) (*nats.Msg, error) {
+		select {
+		case msg := <-messages:
+			return msg, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // lost says why there will be no more frames of a call.
