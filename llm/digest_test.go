@@ -20,6 +20,9 @@ func TestDigestCoversAllThatShapesTheAnswer(t *testing.T) {
 	full, empty := reflect.ValueOf(*fullRequest()), new(llm.Request).Digest()
 	for i := range full.NumField() {
 		name := full.Type().Field(i).Name
+		if !full.Type().Field(i).IsExported() {
+			continue
+		}
 		var one llm.Request
 		reflect.ValueOf(&one).Elem().Field(i).Set(full.Field(i))
 		if unasked[name] {

@@ -79,6 +79,8 @@ func goldens() map[string]any {
 		"response_cached": &llm.Response{ID: "9f", Content: "Yesterday's answer", ServedBy: llm.ServedByFallback, Fallback: llm.FallbackCached, Stale: true},
 		"response_queued": &llm.Response{ID: "9f", ServedBy: llm.ServedByFallback, Fallback: llm.FallbackQueued,
 			Job: &llm.Job{ID: "K2JQX", Result: "llm.results.K2JQX"}},
+		"response_replayed": &llm.Response{ID: "9f", Content: "Hello", Provider: "openai", Model: "gpt-4.1", FinishReason: llm.FinishStop,
+			ServedBy: llm.ServedByModel, Replayed: true, Timing: llm.Timing{TotalMS: 4}},
 		"error":           failed,
 		"frame_start":     &llm.Frame{Seq: 1, Attempt: 1, Type: llm.FrameStart, Provider: "openai", Model: "gpt-4.1"},
 		"frame_delta":     &llm.Frame{Seq: 2, Attempt: 1, Type: llm.FrameDelta, Text: "Hel"},

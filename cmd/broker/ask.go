@@ -22,7 +22,7 @@ const maxQuestion = 8 << 20
 type asking struct {
 	streams
 	stream, json bool
-	system       string
+	system, key  string
 	timeout      time.Duration
 }
 
@@ -43,6 +43,7 @@ func newAsk(io streams) *cobra.Command {
 	c.Flags().BoolVar(&a.stream, "stream", false, "print the answer as it comes")
 	c.Flags().BoolVar(&a.json, "json", false, "print the response as JSON; with --stream, each frame on a line")
 	c.Flags().StringVar(&a.system, "system", "", "system prompt")
+	c.Flags().StringVar(&a.key, "idempotency-key", "", "ask a model once for all requests with this key, and get the same answer again")
 	c.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "the longest to wait")
 	return c
 }
@@ -104,7 +105,7 @@ func (a *asking) request(args []string) (*llm.Request, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, usageError{errors.New("the question is empty; write it after the feature, or to the standard input")}
 	}
-	req := &llm.Request{Feature: args[0]}
+	req := &llm.Request{Feature: args[0], IdempotencyKey: a.key}
 	if a.system != "" {
 		req.Messages = append(req.Messages, message(llm.RoleSystem, a.system))
 	}
@@ -175,6 +176,9 @@ func (a *asking) credit(r *llm.Response) {
 	}
 	if r.CostUSD > 0 {
 		notes = append(notes, fmt.Sprintf("$%.6f", r.CostUSD))
+	}
+	if r.Replayed {
+		notes = append(notes, "replayed")
 	}
 	if r.Degraded {
 		notes = append(notes, "degraded: KV was out of reach")

@@ -93,6 +93,8 @@ func TestTools(t *testing.T) {
 	require.Equal(t, "echo: from stdin\n", tool("ask", "--stream", "default").out)
 	require.Contains(t, tool("ask", "--json", "default", "hi").out, `"content": "echo: hi"`)
 	require.Regexp(t, `^\{"seq":1,.*"type":"start".*\}\n(.*\n)*\{.*"type":"end".*\}\n$`, tool("ask", "--json", "--stream", "default", "hi").out)
+	require.NotContains(t, tool("ask", "--idempotency-key", "k", "default", "hi").err, "replayed")
+	require.Regexp(t, `^\[echo/echo, .*, replayed\]\n$`, tool("ask", "--idempotency-key", "k", "--stream", "default", "hi").err)
 	require.Equal(t, outcome{exitAnswer, "", "broker: unknown_feature: feature \"nosuch\" is not configured; known are [default]\n"}, tool("ask", "nosuch", "hi"))
 
 	require.Regexp(t, `^BREAKER +STATE .*\necho/echo +closed +- .* 0 +now +1/1\n$`, tool("breakers").out)

@@ -122,7 +122,7 @@ func (e *Environment) validate() error {
 	refuse(e.JobAckWait < time.Second || e.JobAckWait > time.Hour, "JOB_ACK_WAIT: must be 1s to 1h, not %s", e.JobAckWait)
 	refuse(e.JobExpiry <= 0 || e.JobExpiry > jobs.MaxExpiry, "JOB_EXPIRY: must be above 0 and at most %s, not %s", jobs.MaxExpiry, e.JobExpiry)
 	refuse(e.ResultTTL < time.Second, "RESULT_TTL: must be at least 1s, not %s", e.ResultTTL)
-	refuse(e.IdempotencyTTL < max(time.Second, e.MaxTimeout), "IDEMPOTENCY_TTL: must be at least 1s and not below LLMBUS_MAX_TIMEOUT, not %s", e.IdempotencyTTL)
+	refuse(e.IdempotencyTTL < max(time.Second, min(e.MaxTimeout, 24*time.Hour)), "IDEMPOTENCY_TTL: must be at least 1s and not below LLMBUS_MAX_TIMEOUT, not %s", e.IdempotencyTTL)
 	refuse(e.KVReplicas < 0 || e.KVReplicas > 5, "KV_REPLICAS: must be 1 to 5, not %d", e.KVReplicas)
 	refuse(e.LogFormat != "text" && e.LogFormat != "json", "LOG_FORMAT: must be text or json, not %q", e.LogFormat)
 	refuse(e.Tenants && e.TenantHeader, "TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing")

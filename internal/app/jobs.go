@@ -17,7 +17,7 @@ func (w *worker) newJobs() (run func(context.Context) error, err error) {
 		}, nil
 	}
 	worker, err := jobs.New(jobs.Config{
-		Conn: w.conn.Conn, Streams: w.streams, Completer: w.router, Policy: w.jobPolicy,
+		Conn: w.conn.Conn, Streams: w.streams, Completer: w.once, Policy: w.jobPolicy,
 		Slots: w.env.JobSlots, MaxTimeout: w.env.MaxTimeout, Expiry: w.env.JobExpiry,
 		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...), Log: w.log,
 	})
