@@ -160,17 +160,25 @@ func (k keeper) saw(resp *llm.Response) {
 	}
 }
 
+// keyedPlan has a hand for each worker that it starts.
+func keyedPlan(model *fake.Provider) (plan, *[]*hand) {
+	hands := new([]*hand)
+	return plan{
+		providers: []*fake.Provider{model}, slots: 4 * keys,
+		feature: func(f *chain.Feature) { f.Targets[0].Timeout = 0 },
+		once: func(c *once.Config) {
+			h := new(hand)
+			*hands = append(*hands, h)
+			c.Next = maker{c.Next, h}
+		},
+		bus: func(c *bus.Config) { c.Completer = keeper{c.Completer, (*hands)[len(*hands)-1]} },
+	}, hands
+}
+
 func keyedFleet(t *testing.T, model *fake.Provider) (*fleet, []*hand) {
-	var hands []*hand
-	p := inBubble(t)
-	p.providers, p.slots = []*fake.Provider{model}, 4*keys
-	p.feature = func(f *chain.Feature) { f.Targets[0].Timeout = 0 }
-	p.once = func(c *once.Config) {
-		hands = append(hands, new(hand))
-		c.Next = maker{c.Next, hands[len(hands)-1]}
-	}
-	p.bus = func(c *bus.Config) { c.Completer = keeper{c.Completer, hands[len(hands)-1]} }
-	return startFleet(t, 4, p), hands
+	p, hands := keyedPlan(model)
+	p.dial = inBubble(t).dial
+	return startFleet(t, 4, p), *hands
 }
 
 func TestFleetMakesOneCallForEachKey(t *testing.T) {

@@ -3,10 +3,12 @@ package once_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/internal/natstest"
@@ -145,4 +147,33 @@ func TestOneWhoJoinedMayLeave(t *testing.T) {
 		require.NoError(t, (<-first).err)
 		require.Equal(t, 1, f.Count())
 	})
+}
+
+// Others see the claim of a call before its worker hears that it holds. Whoever
+// asks then must not be told that there is no call.
+func TestACallCanBeFollowedFromItsClaimOn(t *testing.T) {
+	srv := natstest.Server(t)
+	f := start(t, 1, dialer(t, srv))
+	defer f.halt()
+	f.Play(fake.Step{Wait: 20 * time.Millisecond, Pieces: []string{"x"}})
+	early := natstest.Connect(t, srv)
+	ends := make(chan llm.FrameType, 50)
+	_, err := early.Subscribe("$KV.llm_requests.>", func(msg *nats.Msg) {
+		var claim struct{ State, Call string }
+		if json.Unmarshal(msg.Data, &claim) == nil && claim.State == "running" {
+			_ = early.PublishRequest("llm.follow.w=2E0", "_INBOX.early", fmt.Appendf(nil, `{"call":%q,"who":"early"}`, claim.Call))
+		}
+	})
+	require.NoError(t, err)
+	_, err = early.Subscribe("_INBOX.early", func(msg *nats.Msg) {
+		if frame, err := llm.DecodeFrame(msg.Data); err != nil || frame.Terminal() {
+			ends <- frame.Type
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, early.FlushWithContext(t.Context()))
+	for i := range cap(ends) {
+		require.NoError(t, (<-f.workers[0].ask(t.Context(), keyed("1", func(r *llm.Request) { r.IdempotencyKey = fmt.Sprint(i) }))).err)
+		require.Equal(t, llm.FrameEnd, <-ends)
+	}
 }

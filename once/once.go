@@ -51,8 +51,10 @@ func (c *Config) Validate() error {
 // pass through.
 type Once struct {
 	Config
-	calls calls
-	ready chan struct{} // others can ask for calls of this worker
+	calls   calls
+	ready   chan struct{}              // closed when others can ask for calls of this worker
+	errands chan func(context.Context) // for Run
+	ended   chan struct{}              // closed when Run takes no more of them
 }
 
 var _ llm.Completer = (*Once)(nil)
@@ -67,14 +69,15 @@ func New(c Config) (*Once, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Once{Config: c, calls: calls{byToken: map[string]*call{}}, ready: make(chan struct{})}, nil
+	return &Once{Config: c, calls: calls{byToken: map[string]*call{}}, ready: make(chan struct{}),
+		errands: make(chan func(context.Context)), ended: make(chan struct{})}, nil
 }
 
 // flushWithin bounds how long Run waits for the server to know of it.
 const flushWithin = 2 * time.Second
 
-// Run lets other workers follow the calls of this one until ctx ends, which
-// must be after the last request. It must be called once.
+// Run lets other workers follow the calls of this one, and keeps answers that
+// could not be kept at once, until ctx ends, which must be after the last request. It must be called once.
 func (o *Once) Run(ctx context.Context) error {
 	sub, err := o.Conn.Subscribe(subjects.Follow(o.Worker), o.onFollow)
 	if err != nil {
@@ -85,8 +88,28 @@ func (o *Once) Run(ctx context.Context) error {
 	defer cancel()
 	_ = o.Conn.FlushWithContext(flush) // without a connection the client subscribes when it has one
 	close(o.ready)
-	<-ctx.Done()
-	return nil
+	var errands sync.WaitGroup
+	defer errands.Wait()
+	defer close(o.ended)
+	for {
+		select {
+		case errand := <-o.errands:
+			errands.Go(func() { errand(ctx) })
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// later has Run do what its request does not wait for. It reports false when Run
+// has ended.
+func (o *Once) later(errand func(context.Context)) bool {
+	select {
+	case o.errands <- errand:
+		return true
+	case <-o.ended:
+		return false
+	}
 }
 
 // Complete answers req, with the answer of its key if there is one.

@@ -47,6 +47,8 @@ const (
 	stepWithin  = 2 * time.Second        // one exchange with the bucket
 	reachWithin = 5 * time.Second        // the bucket must be reached within, elections included
 	stepPause   = 100 * time.Millisecond // before trying again
+	keepWithin  = time.Second            // an answer waits so long for its record
+	keepFor     = time.Minute            // and is tried to be kept for so long
 	lagPause    = 10 * time.Millisecond  // for a replica that has not caught up
 )
 
@@ -82,24 +84,23 @@ func (o *Once) get(ctx context.Context, key string) (*record, error) {
 var errUnreadable = llm.Errorf(llm.CodeInternal, "the record of this idempotency_key cannot be read; use another key")
 
 // claim writes mine over the given revision, or returns the record that is
-// there instead. A write whose answer was lost is recognised by its token.
+// there instead. A write whose answer was lost is recognised by its token. Any
+// replica can say what is there, also while none leads and takes writes.
 func (o *Once) claim(ctx context.Context, key string, mine record, over uint64) (*record, error) {
 	for began := time.Now(); ; {
-		wait := stepPause
 		err := o.put(ctx, key, &mine, over)
 		if err == nil {
 			return &mine, nil
 		}
-		if errors.Is(err, kv.ErrConflict) {
-			there, err := o.get(ctx, key)
-			switch {
-			case err == nil:
-				return there, nil
-			case errors.Is(err, errUnreadable):
-				return nil, err
-			case errors.Is(err, kv.ErrNotFound):
-				over, wait = 0, lagPause
-			}
+		wait := stepPause
+		there, lost := o.get(ctx, key)
+		switch {
+		case errors.Is(lost, errUnreadable):
+			return nil, lost
+		case errors.Is(err, kv.ErrConflict) && errors.Is(lost, kv.ErrNotFound):
+			over, wait = 0, lagPause
+		case lost == nil && (errors.Is(err, kv.ErrConflict) || there.revision != over):
+			return there, nil
 		}
 		if err := o.again(ctx, began, wait); err != nil {
 			return nil, err
@@ -143,19 +144,25 @@ func (o *Once) free(ctx context.Context, key string, revision uint64) {
 	}
 }
 
-// keep writes the end of a call over its claim.
+// keep writes the end of a call over its claim, and tries until ctx ends. A
+// conflict with the claim still in place is one with an earlier try, which may
+// come through or be lost with its leader.
 func (o *Once) keep(ctx context.Context, key string, end record, over uint64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reachWithin)
-	defer cancel()
 	for {
 		err := o.put(ctx, key, &end, over)
-		if errors.Is(err, kv.ErrConflict) {
-			if there, lost := o.get(ctx, key); lost == nil && there.Call == end.Call && there.State == done {
-				return nil // an earlier try had come through
-			}
-			return err
+		if err == nil {
+			return nil
 		}
-		if err == nil || !pause(ctx, stepPause) {
+		if errors.Is(err, kv.ErrConflict) {
+			there, lost := o.get(ctx, key)
+			switch {
+			case errors.Is(lost, kv.ErrNotFound) || lost == nil && there.Call != end.Call:
+				return err
+			case lost == nil && there.State == done:
+				return nil
+			}
+		}
+		if !pause(ctx, stepPause) {
 			return err
 		}
 	}

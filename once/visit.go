@@ -41,13 +41,20 @@ func (v *visit) run(ctx context.Context) (*llm.Response, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	c, owned := v.calls.add(v.mine.Call), false // before the claim, which others may see before this worker knows of it
+	defer func() {
+		if !owned {
+			v.calls.remove(v.mine.Call)
+		}
+	}()
 	for over := uint64(0); ; {
 		rec, err := v.find(ctx, over)
 		switch {
 		case err != nil:
 			return nil, err
 		case rec.Call == v.mine.Call:
-			return v.own(ctx, rec)
+			owned = true
+			return v.own(ctx, rec, c)
 		case rec.Body != v.mine.Body:
 			return nil, errOtherBody
 		case rec.State == done:
@@ -111,29 +118,42 @@ func (v *visit) hear(token string) {
 	v.followed, v.heard, v.reconnects = token, time.Now(), v.Conn.Stats().Reconnects
 }
 
-// own makes the call, and leaves the key kept or free even if it panics.
-func (v *visit) own(ctx context.Context, rec *record) (*llm.Response, error) {
-	c := v.calls.add(rec.Call)
-	end, kept := released, false
-	defer func() {
-		if !kept {
-			v.free(ctx, v.key, rec.revision)
-		}
-		c.end(end.last)
-		v.calls.remove(rec.Call)
-	}()
+// own makes the call. Also if it panics, nobody hears of its end before the key
+// is kept or free.
+func (v *visit) own(ctx context.Context, rec *record, c *call) (*llm.Response, error) {
+	end := released
+	defer func() { v.settle(ctx, rec, c, end) }()
 	resp, err := v.work(ctx, c)
 	givenUp := err != nil && (ctx.Err() != nil || errors.Is(err, errGone))
 	end = judge(v.req, resp, err, givenUp, v.limit())
-	if kept = end.response != nil || end.err != nil; !kept {
-		return resp, err
-	}
-	if lost := v.keep(ctx, v.key, rec.ended(end), rec.revision); lost != nil && resp != nil {
-		v.Log.Warn("answer not kept for its idempotency key", "id", v.req.ID, "feature", v.req.Feature, "error", lost)
-		resp = new(*resp)
-		resp.Warnings = append(slices.Clone(resp.Warnings), "the answer could not be kept for idempotency_key: a repeat may ask a model again")
-	}
 	return resp, err
+}
+
+// settle leaves the key kept or free. If the bucket cannot be reached, this
+// worker goes on trying, and answers those who ask for the call meanwhile.
+func (v *visit) settle(ctx context.Context, rec *record, c *call, end fate) {
+	defer c.end(end.last)
+	if end.response == nil && end.err == nil {
+		v.free(ctx, v.key, rec.revision)
+		v.calls.remove(rec.Call)
+		return
+	}
+	done := rec.ended(end)
+	keep := func(ctx context.Context, within time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		return v.keep(ctx, v.key, done, rec.revision)
+	}
+	ended := func(err error) {
+		v.calls.remove(rec.Call)
+		if err != nil {
+			v.Log.Warn("answer not kept for its idempotency key", "id", v.req.ID, "feature", v.req.Feature, "error", err)
+		}
+	}
+	err := keep(context.WithoutCancel(ctx), keepWithin)
+	if err == nil || !v.later(func(ctx context.Context) { ended(keep(ctx, keepFor)) }) {
+		ended(err)
+	}
 }
 
 // limit is the largest answer that is kept; a message must hold it too.
