@@ -171,7 +171,7 @@ func TestACallCanBeFollowedFromItsClaimOn(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.NoError(t, early.FlushWithContext(t.Context()))
+	require.NoError(t, early.FlushTimeout(patience))
 	for i := range cap(ends) {
 		require.NoError(t, (<-f.workers[0].ask(t.Context(), keyed("1", func(r *llm.Request) { r.IdempotencyKey = fmt.Sprint(i) }))).err)
 		require.Equal(t, llm.FrameEnd, <-ends)

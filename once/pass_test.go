@@ -3,6 +3,7 @@ package once_test
 import (
 	"context"
 	"iter"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -74,15 +75,25 @@ func TestWithoutKVAKeyIsRefused(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsGivenAtOnceThoughItCannotBeKept(t *testing.T) {
-	inBubble(t, 1, func(t *testing.T, f *fleet) {
+func TestAnAnswerIsGivenAtOnceAndKeptLater(t *testing.T) {
+	inBubble(t, 2, func(t *testing.T, f *fleet) {
 		f.Play(fake.Step{Wait: time.Minute, Pieces: []string{"x"}})
 		first := f.workers[0].ask(t.Context(), keyed("1"))
 		settled()
+		settings := f.server.JetStreamConfig()
+		settings.StoreDir = filepath.Dir(settings.StoreDir) // to which the server adds what it added before
 		require.NoError(t, f.server.DisableJetStream())
 		got := <-first
 		require.NoError(t, got.err)
 		require.Equal(t, "x", got.Content)
+		require.NoError(t, f.server.EnableJetStream(settings))
+		again := <-f.workers[1].ask(t.Context(), keyed("2"))
+		require.NoError(t, again.err)
+		require.True(t, again.Replayed)
+		natstest.Advance(time.Second)
+		f.workers[0].conn.Close()
+		require.True(t, (<-f.workers[1].ask(t.Context(), keyed("3"))).Replayed, "it is in the bucket")
+		require.Equal(t, 1, f.Count())
 	})
 }
 
