@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/once"
 )
 
 // The leader of the records dies, and with it the connection of the worker that
@@ -21,6 +23,11 @@ func TestClusterMakesNoCallTwiceWhenTheLeaderDies(t *testing.T) {
 	const cluster = 30 // keys
 	model := slowModel()
 	p, _ := keyedPlan(model)
+	log, count := new(lockedBuffer), p.once
+	p.once = func(c *once.Config) {
+		count(c)
+		c.Log = slog.New(slog.NewTextHandler(log, nil)).With("worker", c.Worker)
+	}
 	m := startMeshFleet(t, p)
 	defer m.halt()
 	m.Lead(m.caller, "KV_"+kv.RequestsBucket, 2)
@@ -37,7 +44,7 @@ func TestClusterMakesNoCallTwiceWhenTheLeaderDies(t *testing.T) {
 	m.Kill(2)
 	all.Wait()
 	require.Zero(t, got.lost)
-	require.Equal(t, cluster, model.Count())
+	require.Equal(t, cluster, model.Count(), "%s", log)
 	for key, replies := range got.byID {
 		require.Len(t, replies, 3)
 		for _, r := range replies {

@@ -24,7 +24,7 @@ func (o *Once) onFollow(msg *nats.Msg) {
 	if json.Unmarshal(msg.Data, &ask) != nil || !(subjects.Inboxes{}).Allowed(msg.Reply) {
 		return
 	}
-	w := stream.NewWriter(o.Conn, stream.Target{Subject: msg.Reply, PingEvery: o.Patience / 3})
+	w := stream.NewWriter(o.Conn, stream.Target{Subject: msg.Reply, PingEvery: o.Patience / 6})
 	if c := o.calls.get(ask.Call); c != nil {
 		c.join(ask.Who, w)
 		return
@@ -33,7 +33,8 @@ func (o *Once) onFollow(msg *nats.Msg) {
 }
 
 // follow waits for the end of a call that another request makes, and shows its
-// frames on the way. The error is errReleased, errAway, the call's own, or the
+// frames on the way. It gives up after a third of Patience without a word, since
+// the last word may be lost: asking again tells more than silence. The error is errReleased, errAway, the call's own, or the
 // reason why ctx ended.
 func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) {
 	if v.followed != rec.Call {
@@ -55,7 +56,7 @@ func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) 
 	}
 	v.view.begin()
 	var whole stream.Assembly
-	for f, err := range stream.Read(ctx, from(messages), v.Patience) {
+	for f, err := range stream.Read(ctx, from(messages), v.Patience/3) {
 		if err != nil {
 			return nil, lost(ctx, err)
 		}

@@ -2,6 +2,7 @@ package once_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/fake"
+	"github.com/llmbus/llmbus/stream"
 )
 
 func TestWhoWaitsTakesOverFromADeadWorker(t *testing.T) {
@@ -96,6 +98,28 @@ func TestALostFrameIsFetchedAgain(t *testing.T) {
 		require.NoError(t, err, "it asked again")
 		require.NoError(t, (<-first).err)
 		require.Equal(t, 1, f.Count())
+	})
+}
+
+// A last word that was lost is asked for before anybody calls anew.
+func TestSilenceIsAskedAbout(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, f *fleet) {
+		owner, asked := natstest.Connect(t, f.server), 0
+		_, err := owner.Subscribe("llm.follow.owner", func(msg *nats.Msg) {
+			w := stream.NewWriter(owner, stream.Target{Subject: msg.Reply})
+			_ = w.Write(llm.Frame{Type: llm.FrameStart, Attempt: 1})
+			if asked++; asked == 2 {
+				_ = w.Write(llm.Frame{Type: llm.FrameEnd, Attempt: 1, Response: &llm.Response{Content: "x", ServedBy: llm.ServedByModel}})
+			}
+		})
+		require.NoError(t, err)
+		record := fmt.Sprintf(`{"state":"running","call":"c","worker":"owner","body":%q}`, keyed("1").Digest())
+		_, err = f.requests.Put(t.Context(), "acme.f.order=2017", []byte(record))
+		require.NoError(t, err)
+		got := <-f.workers[0].ask(t.Context(), keyed("1"))
+		require.NoError(t, got.err)
+		require.Equal(t, "x", got.Content)
+		require.Zero(t, f.Count())
 	})
 }
 
