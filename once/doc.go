@@ -17,14 +17,15 @@
 //
 // Nobody renews a lease: the worker of a call is asked, not timed. It is gone
 // when it says that it does not have the call, or when it has said nothing for
-// Patience to somebody who was connected all the while.
+// Patience to somebody who was connected all the while and asked again.
 //
 // Invariants:
 //
 //   - Without a key nothing is written, read or allocated here.
-//   - A call begins only after its record was written, and its answer is given
-//     only after the record holds it (or could not be made to for some seconds,
-//     which a warning in the answer then says).
+//   - A call begins only after its record was written, and can be followed before.
+//   - An answer is given only after the record holds it or, where the bucket cannot
+//     be reached for a second, while its worker remembers it and tries for a
+//     minute to have it kept.
 //   - A request with another body is never answered from the record.
 //   - Frames come to those who follow without gap or repeat. Once text was shown
 //     to a reader, it is never followed by the text of another call.
