@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmbus/llmbus/bus"
 	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/client"
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/once"
@@ -41,7 +42,7 @@ func (o *outcomes) add(key string, r reply, err error) {
 	o.byID[key] = append(o.byID[key], r)
 }
 
-// once asks with a key and waits for the end as a caller in any language does:
+// askKeyed asks with a key and waits for the end as a caller in any language does:
 // streamed to its inbox, or with one reply.
 func askKeyed(ctx context.Context, nc *nats.Conn, feature, key string, streamed bool) (reply, error) {
 	var r reply
@@ -269,4 +270,29 @@ func TestProcessesMakeOneCallForEachKey(t *testing.T) {
 			require.Equal(t, replies[0].Content, r.Content)
 		}
 	}
+}
+
+// A job enters as a request does, so the two share a call.
+func TestProcessesShareACallBetweenJobsAndRequests(t *testing.T) {
+	s := newSite(t)
+	s.start(t, 2)
+	c, err := client.New(s.caller, client.WithTimeout(20*time.Second))
+	require.NoError(t, err)
+	question := func() *llm.Request {
+		return &llm.Request{Feature: "slow", IdempotencyKey: "k", Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text("hello")}}}
+	}
+	var submitted []*llm.Job
+	for range 2 {
+		job, err := c.Submit(t.Context(), question())
+		require.NoError(t, err)
+		submitted = append(submitted, job)
+	}
+	asked, err := c.Complete(t.Context(), question())
+	require.NoError(t, err)
+	for _, job := range submitted {
+		got, err := c.Result(t.Context(), job)
+		require.NoError(t, err)
+		require.Equal(t, asked.Content, got.Content)
+	}
+	require.Equal(t, 1, s.sim.Calls("sim-ok-t60-g20ms"))
 }
