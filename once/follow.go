@@ -24,7 +24,7 @@ func (o *Once) onFollow(msg *nats.Msg) {
 	if json.Unmarshal(msg.Data, &ask) != nil || !(subjects.Inboxes{}).Allowed(msg.Reply) {
 		return
 	}
-	w := stream.NewWriter(o.Conn, stream.Target{Subject: msg.Reply, PingEvery: o.Patience / 6})
+	w := stream.NewWriter(o.cfg.Conn, stream.Target{Subject: msg.Reply, PingEvery: o.cfg.Patience / 6})
 	if c := o.calls.get(ask.Call); c != nil {
 		c.join(ask.Who, w)
 		return
@@ -44,19 +44,19 @@ func (v *visit) follow(ctx context.Context, rec *record) (*llm.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	inbox := v.Conn.NewInbox()
+	inbox := v.cfg.Conn.NewInbox()
 	messages := make(chan *nats.Msg, backlog)
-	sub, err := v.Conn.ChanSubscribe(inbox, messages)
+	sub, err := v.cfg.Conn.ChanSubscribe(inbox, messages)
 	if err != nil {
 		return nil, errAway
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only with the connection
-	if v.Conn.PublishRequest(subjects.Follow(rec.Worker), inbox, ask) != nil {
+	if v.cfg.Conn.PublishRequest(subjects.Follow(rec.Worker), inbox, ask) != nil {
 		return nil, errAway
 	}
 	v.view.begin()
 	var whole stream.Assembly
-	for f, err := range stream.Read(ctx, from(messages), v.Patience/3) {
+	for f, err := range stream.Read(ctx, from(messages), v.cfg.Patience/3) {
 		if err != nil {
 			return nil, lost(ctx, err)
 		}

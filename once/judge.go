@@ -24,7 +24,7 @@ var lasting = []llm.Code{llm.CodeInvalidRequest, llm.CodeContextLength, llm.Code
 // an answer that is kept.
 func judge(req *llm.Request, resp *llm.Response, err error, givenUp bool, limit int) fate {
 	switch {
-	case err != nil && givenUp:
+	case err != nil && givenUp, err == nil && resp == nil: // the latter is a fault that the bus reports
 		return released
 	case err != nil:
 		e := asError(err)

@@ -50,7 +50,7 @@ func (c *Config) Validate() error {
 // Once is a Completer in front of another. Requests without an idempotency key
 // pass through.
 type Once struct {
-	Config
+	cfg     Config
 	calls   calls
 	ready   chan struct{}              // closed when others can ask for calls of this worker
 	errands chan func(context.Context) // for Run
@@ -69,7 +69,7 @@ func New(c Config) (*Once, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Once{Config: c, calls: calls{byToken: map[string]*call{}}, ready: make(chan struct{}),
+	return &Once{cfg: c, calls: calls{byToken: map[string]*call{}}, ready: make(chan struct{}),
 		errands: make(chan func(context.Context)), ended: make(chan struct{})}, nil
 }
 
@@ -79,14 +79,14 @@ const flushWithin = 2 * time.Second
 // Run lets other workers follow the calls of this one, and keeps answers that
 // could not be kept at once, until ctx ends, which must be after the last request. It must be called once.
 func (o *Once) Run(ctx context.Context) error {
-	sub, err := o.Conn.Subscribe(subjects.Follow(o.Worker), o.onFollow)
+	sub, err := o.cfg.Conn.Subscribe(subjects.Follow(o.cfg.Worker), o.onFollow)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only with the connection
 	flush, cancel := context.WithTimeout(ctx, flushWithin)
 	defer cancel()
-	_ = o.Conn.FlushWithContext(flush) // without a connection the client subscribes when it has one
+	_ = o.cfg.Conn.FlushWithContext(flush) // without a connection the client subscribes when it has one
 	close(o.ready)
 	var errands sync.WaitGroup
 	defer errands.Wait()
@@ -115,17 +115,17 @@ func (o *Once) later(errand func(context.Context)) bool {
 // Complete answers req, with the answer of its key if there is one.
 func (o *Once) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	if req.IdempotencyKey == "" || o.off(ctx, req) {
-		return o.Next.Complete(ctx, req)
+		return o.cfg.Next.Complete(ctx, req)
 	}
 	return o.visit(req, nil, func(ctx context.Context, _ *call) (*llm.Response, error) {
-		return o.Next.Complete(ctx, req)
+		return o.cfg.Next.Complete(ctx, req)
 	}).run(ctx)
 }
 
 // Stream answers req, with the frames of its key's call if one is under way.
 func (o *Once) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
 	if req.IdempotencyKey == "" || o.off(ctx, req) {
-		return o.Next.Stream(ctx, req)
+		return o.cfg.Next.Stream(ctx, req)
 	}
 	return func(yield func(llm.Frame, error) bool) {
 		v := &view{yield: yield, attempt: -1}
@@ -145,7 +145,7 @@ func (o *Once) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame
 // forward shows the frames of the request's own call to its reader and to all
 // who follow.
 func (o *Once) forward(ctx context.Context, req *llm.Request, c *call, v *view) (*llm.Response, error) {
-	for f, err := range o.Next.Stream(ctx, req) {
+	for f, err := range o.cfg.Next.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -165,10 +165,10 @@ func (o *Once) forward(ctx context.Context, req *llm.Request, c *call, v *view) 
 // off reports whether an operator switched off what the request asks for. A
 // kept answer must not outlive that.
 func (o *Once) off(ctx context.Context, req *llm.Request) bool {
-	if o.Switches == nil {
+	if o.cfg.Switches == nil {
 		return false
 	}
-	flags, _ := o.Switches.Current(ctx)
+	flags, _ := o.cfg.Switches.Current(ctx)
 	_, off := flags.Off(req.Feature, req.Tenant)
 	return off
 }

@@ -60,7 +60,7 @@ func (o *Once) put(ctx context.Context, key string, r *record, over uint64) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepWithin)
 	defer cancel()
-	revision, err := o.Requests.Update(ctx, key, value, over)
+	revision, err := o.cfg.Requests.Update(ctx, key, value, over)
 	if err == nil {
 		r.revision = revision
 	}
@@ -70,7 +70,7 @@ func (o *Once) put(ctx context.Context, key string, r *record, over uint64) erro
 func (o *Once) get(ctx context.Context, key string) (*record, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepWithin)
 	defer cancel()
-	e, err := o.Requests.Get(ctx, key)
+	e, err := o.cfg.Requests.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func (o *Once) again(ctx context.Context, began time.Time, wait time.Duration) e
 func (o *Once) free(ctx context.Context, key string, revision uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepWithin)
 	defer cancel()
-	if err := o.Requests.Delete(ctx, key, revision); err != nil {
-		o.Log.Warn("idempotency record not removed", "error", err)
+	if err := o.cfg.Requests.Delete(ctx, key, revision); err != nil {
+		o.cfg.Log.Warn("idempotency record not removed", "error", err)
 	}
 }
 

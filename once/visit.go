@@ -30,7 +30,7 @@ type visit struct {
 func (o *Once) visit(req *llm.Request, view *view, work func(context.Context, *call) (*llm.Response, error)) *visit {
 	token := rand.Text()
 	return &visit{Once: o, req: req, key: recordKey(req), view: view, work: work, began: time.Now(),
-		mine: record{State: running, Call: token, Worker: o.Worker, Body: req.Digest()}}
+		mine: record{State: running, Call: token, Worker: o.cfg.Worker, Body: req.Digest()}}
 }
 
 // run goes round until there is an answer: make the call, or find it kept, or
@@ -70,8 +70,8 @@ func (v *visit) run(ctx context.Context) (*llm.Response, error) {
 		case errors.Is(err, errAway):
 			if over = 0; v.silent() {
 				over = rec.revision
-				v.Log.Warn("the worker of a call is gone", "id", v.req.ID, "feature", v.req.Feature, "worker", rec.Worker)
-			} else if !pause(ctx, v.Patience/20) {
+				v.cfg.Log.Warn("the worker of a call is gone", "id", v.req.ID, "feature", v.req.Feature, "worker", rec.Worker)
+			} else if !pause(ctx, v.cfg.Patience/20) {
 				return nil, context.Cause(ctx)
 			}
 		case err != nil:
@@ -107,15 +107,15 @@ func (v *visit) find(ctx context.Context, over uint64) (*record, error) {
 // long that it counts as gone. Time in which this worker had no connection does
 // not count.
 func (v *visit) silent() bool {
-	if reconnects := v.Conn.Stats().Reconnects; !v.Conn.IsConnected() || reconnects != v.reconnects {
+	if reconnects := v.cfg.Conn.Stats().Reconnects; !v.cfg.Conn.IsConnected() || reconnects != v.reconnects {
 		v.heard, v.reconnects = time.Now(), reconnects
 	}
-	return time.Since(v.heard) >= v.Patience
+	return time.Since(v.heard) >= v.cfg.Patience
 }
 
 // hear notes that the worker of that call lives, or is new to this request.
 func (v *visit) hear(token string) {
-	v.followed, v.heard, v.reconnects = token, time.Now(), v.Conn.Stats().Reconnects
+	v.followed, v.heard, v.reconnects = token, time.Now(), v.cfg.Conn.Stats().Reconnects
 }
 
 // own makes the call. Also if it panics, nobody hears of its end before the key
@@ -147,7 +147,7 @@ func (v *visit) settle(ctx context.Context, rec *record, c *call, end fate) {
 	ended := func(err error) {
 		v.calls.remove(rec.Call)
 		if err != nil {
-			v.Log.Warn("answer not kept for its idempotency key", "id", v.req.ID, "feature", v.req.Feature, "error", err)
+			v.cfg.Log.Warn("answer not kept for its idempotency key", "id", v.req.ID, "feature", v.req.Feature, "error", err)
 		}
 	}
 	err := keep(context.WithoutCancel(ctx), keepWithin)
@@ -159,7 +159,7 @@ func (v *visit) settle(ctx context.Context, rec *record, c *call, end fate) {
 // limit is the largest answer that is kept; a message must hold it too.
 func (v *visit) limit() int {
 	const overhead = 4 << 10 // the rest of the record
-	return min(v.MaxAnswer, int(v.Conn.MaxPayload())-overhead)
+	return min(v.cfg.MaxAnswer, int(v.cfg.Conn.MaxPayload())-overhead)
 }
 
 // replay gives this request what another with its key got.
@@ -167,10 +167,10 @@ func (v *visit) replay(shared *llm.Response, failed *llm.Error, how string) (*ll
 	elapsed := time.Since(v.began).Milliseconds()
 	attrs := []slog.Attr{slog.String("id", v.req.ID), slog.String("feature", v.req.Feature), slog.String("replayed", how), slog.Int64("total_ms", elapsed)}
 	if failed != nil {
-		v.Log.LogAttrs(context.Background(), slog.LevelWarn, "request", append(attrs, slog.String("code", string(failed.Code)))...)
+		v.cfg.Log.LogAttrs(context.Background(), slog.LevelWarn, "request", append(attrs, slog.String("code", string(failed.Code)))...)
 		return nil, failed
 	}
-	v.Log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+	v.cfg.Log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 	resp := *shared
 	resp.ID, resp.Metadata, resp.Replayed = v.req.ID, v.req.Metadata, true
 	resp.Warnings = slices.Concat(shared.Warnings, v.req.Warnings)
