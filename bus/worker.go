@@ -27,8 +27,10 @@ type Worker struct {
 	begun    sync.Once
 
 	badReplies, noReplies seldom
+	readers               readers
 
 	group    []membership   // Run's goroutine only
+	resumes  []membership   // the same, of readers
 	draining sync.WaitGroup // subscriptions that still deliver
 	running  sync.WaitGroup // requests
 }
@@ -66,7 +68,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.join(work); err != nil {
 		return err
 	}
-	err = w.steer(ctx, work)
+	if err = w.serveReaders(work); err == nil {
+		err = w.steer(ctx, work)
+	}
 	return errors.Join(err, w.shutdown(interrupt))
 }
 
@@ -100,6 +104,7 @@ func (w *Worker) listen() (stop func(), err error) {
 func (w *Worker) shutdown(interrupt context.CancelCauseFunc) error {
 	w.state.set(Draining)
 	w.leave()
+	w.leaveReaders()
 	done := make(chan struct{})
 	go func() {
 		w.draining.Wait()

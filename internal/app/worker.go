@@ -15,6 +15,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/replay"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -31,6 +32,7 @@ type worker struct {
 	breakers *breaker.Group
 	router   *chain.Router
 	policy   *policy
+	replay   bus.Replay // nil where JetStream has no room for it
 	events   *events
 	streams  *jobs.Streams
 }
@@ -49,6 +51,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.streams, err = jobs.Open(ctx, js, buckets.Jobs, jobs.StreamOptions{Options: options, AckWait: a.env.JobAckWait, ResultTTL: a.env.ResultTTL}); err != nil {
 		return nil, err
 	}
+	w.replay = openReplay(ctx, a, conn.Conn)
 	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
 		return nil, err
 	}
@@ -74,6 +77,23 @@ func openBuckets(ctx context.Context, nc *nats.Conn, o kv.Options) (*kv.Buckets,
 	return buckets, err
 }
 
+// openReplay opens the store of frames. Without it a worker serves all but
+// readers that come back, so that a server without memory for it is no obstacle.
+func openReplay(ctx context.Context, a *App, nc *nats.Conn) bus.Replay {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil
+	}
+	store, err := replay.Open(ctx, js, replay.Options{MaxAge: a.env.ReplayTTL, MaxBytes: a.env.ReplayBytes, Replicas: a.env.KVReplicas})
+	if err != nil {
+		a.log.Warn("frames are not kept, so that resumable streams are ordinary ones", "error", err)
+		return nil
+	}
+	return store
+}
+
 func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 	w.router.Cut(flags)
 	w.events.flips(flips)
@@ -81,7 +101,7 @@ func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 
 func (w *worker) newBus() (*bus.Worker, error) {
 	return bus.New(bus.Config{
-		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.router, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
+		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.router, Replay: w.replay, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
 		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
 		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
 	})
