@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +26,10 @@ type relay struct {
 	done      bool
 }
 
+// relayed is how many frames may wait for a relay. More are dropped and then
+// read from what is kept.
+const relayed = 256
+
 // Waits between readings of frames that were announced and are not kept yet.
 const (
 	firstLook = 20 * time.Millisecond
@@ -34,11 +37,12 @@ const (
 )
 
 func (r *relay) run(ctx context.Context) error {
-	live, err := r.nc.SubscribeSync(r.source)
+	live := make(chan *nats.Msg, relayed)
+	sub, err := r.nc.ChanSubscribe(r.source, live)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = live.Unsubscribe() }() // fails only with the connection
+	defer func() { _ = sub.Unsubscribe() }() // fails only with the connection
 	flushed, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	if err := r.nc.FlushWithContext(flushed); err != nil {
@@ -90,17 +94,16 @@ func (r *relay) catchUp(ctx context.Context) (known bool, err error) {
 }
 
 // follow takes the next frame as it comes.
-func (r *relay) follow(ctx context.Context, live *nats.Subscription) error {
-	patient, cancel := context.WithTimeout(ctx, originSilent)
-	defer cancel()
-	msg, err := live.NextMsgWithContext(patient)
-	switch {
-	case err != nil && ctx.Err() == nil && patient.Err() != nil:
+func (r *relay) follow(ctx context.Context, live <-chan *nats.Msg) error {
+	timer := time.NewTimer(originSilent)
+	defer timer.Stop()
+	var msg *nats.Msg
+	select {
+	case msg = <-live:
+	case <-timer.C:
 		return llm.Errorf(llm.CodeInterrupted, "the worker of this request fell silent")
-	case errors.Is(err, nats.ErrSlowConsumer):
-		return r.fill(ctx, r.want+1)
-	case err != nil:
-		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	f, err := glance(msg.Data)
 	switch {

@@ -142,11 +142,11 @@ func (w *Worker) relay(ctx context.Context, msg *nats.Msg) {
 		err = r.run(ctx)
 	}
 	switch e, ok := errors.AsType[*llm.Error](err); {
-	case err == nil:
+	case err == nil, ctx.Err() != nil:
 	case ok:
 		w.endRelay(msg.Reply, e)
 		return
-	case ctx.Err() == nil:
+	default:
 		w.log.Warn("a reader was not served", "error", err)
 		w.endRelay(msg.Reply, llm.Errorf(llm.CodeUnavailable, "the kept frames cannot be read just now"))
 		return

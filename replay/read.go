@@ -25,7 +25,8 @@ type getNext struct {
 func (s *Store) Read(ctx context.Context, subject string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		inbox := s.conn.NewInbox()
-		sub, err := s.conn.SubscribeSync(inbox)
+		messages := make(chan *nats.Msg, perRead+1) // and the server's last word
+		sub, err := s.conn.ChanSubscribe(inbox, messages)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -37,7 +38,7 @@ func (s *Store) Read(ctx context.Context, subject string) iter.Seq2[[]byte, erro
 				err = s.conn.PublishRequest(s.get, inbox, request)
 			}
 			if err == nil {
-				next, more, err = batch(ctx, sub, next, yield)
+				next, more, err = batch(ctx, messages, next, yield)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -49,11 +50,13 @@ func (s *Store) Read(ctx context.Context, subject string) iter.Seq2[[]byte, erro
 
 // batch yields the messages of one request and says where the next one begins,
 // if there is more to ask for.
-func batch(ctx context.Context, sub *nats.Subscription, from uint64, yield func([]byte, error) bool) (next uint64, more bool, err error) {
+func batch(ctx context.Context, messages <-chan *nats.Msg, from uint64, yield func([]byte, error) bool) (next uint64, more bool, err error) {
 	for next = from; ; {
-		msg, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return next, false, err
+		var msg *nats.Msg
+		select {
+		case msg = <-messages:
+		case <-ctx.Done():
+			return next, false, context.Cause(ctx)
 		}
 		switch status := msg.Header.Get("Status"); {
 		case status == "204":
