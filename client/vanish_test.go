@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,7 @@ func TestAnAnswerThatWasSeenIsNotAskedForAgain(t *testing.T) {
 			r.play(t, func(p *played) { calls++; p.frame(seen) })
 			_, err := collect(r.client.Stream(t.Context(), ask()))
 			require.ErrorIs(t, err, llm.ErrInterrupted)
+			synctest.Wait()
 			require.Equal(t, 1, calls)
 		}
 	})
@@ -120,10 +122,12 @@ func TestRedispatchIsBounded(t *testing.T) {
 				began := time.Now()
 				_, err := r.client.Complete(t.Context(), ask())
 				require.Error(t, err)
+				synctest.Wait()
 				require.Equal(t, tc.calls, calls)
 				require.InDelta(t, tc.took, time.Since(began), float64(time.Second))
 				_, err = collect(r.client.Stream(t.Context(), ask()))
 				require.Error(t, err)
+				synctest.Wait()
 				require.Equal(t, 2*tc.calls, calls)
 			})
 		})
