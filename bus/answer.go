@@ -38,7 +38,7 @@ func (w *Worker) newAnswer(j *job) *answer {
 		}
 		a.frames = stream.NewWriter(w.cfg.Conn, to)
 	case j.pings != "":
-		a.pings = stream.NewWriter(w.cfg.Conn, stream.Target{Subject: j.pings, PingEvery: j.pingEvery, PingReply: ping})
+		a.pings = stream.NewWriter(w.cfg.Conn, stream.Target{Subject: j.pings, Greet: true, PingEvery: j.pingEvery, FirstReply: first, PingReply: ping})
 	}
 	return a
 }

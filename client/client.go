@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +21,8 @@ type Client struct {
 	silence      time.Duration
 	redispatches int
 	tenant       string
+
+	heard atomic.Bool // signs of life reach this client
 }
 
 var _ llm.Completer = (*Client)(nil)

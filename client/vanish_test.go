@@ -53,22 +53,53 @@ func TestAVanishedWorkerIsReplaced(t *testing.T) {
 }
 
 func TestAVanishedWorkerOfAWholeAnswerIsReplaced(t *testing.T) {
-	natstest.Bubble(t, func(t *testing.T) {
-		r := newRig(t, client.WithSilence(3*time.Second))
-		var pings, ids []string
-		r.play(t, func(p *played) {
-			pings = append(pings, p.msg.Header.Get(subjects.HeaderPingMS))
-			if ids = append(ids, p.msg.Header.Get(subjects.HeaderRequestID)); len(ids) == 2 {
-				p.reply("a")
-			}
+	greets := func(p *played) { p.frame(llm.Frame{Seq: 1, Type: llm.FramePing}) }
+	for name, workers := range map[string][]func(*played){
+		"after a sign of life": {greets},
+		"at once":              {func(p *played) { greets(p); p.reply("before") }, func(*played) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			natstest.Bubble(t, func(t *testing.T) {
+				r := newRig(t, client.WithSilence(3*time.Second))
+				var pings, ids []string
+				r.play(t, func(p *played) {
+					pings = append(pings, p.msg.Header.Get(subjects.HeaderPingMS))
+					ids = append(ids, p.msg.Header.Get(subjects.HeaderRequestID))
+					if len(ids) <= len(workers) {
+						workers[len(ids)-1](p)
+						return
+					}
+					p.reply("a")
+				})
+				for range len(workers) - 1 {
+					_, err := r.client.Complete(t.Context(), ask())
+					require.NoError(t, err)
+				}
+				began := time.Now()
+				resp, err := r.client.Complete(t.Context(), ask())
+				require.NoError(t, err)
+				require.Equal(t, "a", resp.Content)
+				require.Equal(t, ids[len(ids)-1], ids[len(ids)-2])
+				require.Equal(t, "1000", pings[0])
+				require.Less(t, time.Since(began), 4*time.Second)
+			})
 		})
-		began := time.Now()
-		resp, err := r.client.Complete(t.Context(), ask())
+	}
+}
+
+// A client may not be allowed to listen, and silence then means nothing.
+func TestSilenceThatWasNeverBrokenIsNoProof(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		calls := 0
+		r := newRig(t)
+		r.play(t, func(p *played) {
+			calls++
+			<-time.After(time.Minute)
+			p.reply("a")
+		})
+		_, err := r.client.Complete(t.Context(), ask())
 		require.NoError(t, err)
-		require.Equal(t, "a", resp.Content)
-		require.Equal(t, []string{ids[0], ids[0]}, ids)
-		require.Equal(t, []string{"1000", "1000"}, pings)
-		require.Less(t, time.Since(began), 4*time.Second)
+		require.Equal(t, 1, calls)
 	})
 }
 
@@ -118,7 +149,7 @@ func TestRedispatchIsBounded(t *testing.T) {
 			natstest.Bubble(t, func(t *testing.T) {
 				calls := 0
 				r := newRig(t, tc.opts...)
-				r.play(t, func(*played) { calls++ })
+				r.play(t, func(p *played) { calls++; p.frame(llm.Frame{Seq: 1, Type: llm.FramePing}) })
 				began := time.Now()
 				_, err := r.client.Complete(t.Context(), ask())
 				require.Error(t, err)

@@ -13,7 +13,9 @@ import (
 
 // watch listens for the signs of life of the worker that makes a whole answer.
 // The context it returns ends with stream.ErrSilent when there are none. What
-// ends before that could happen is not watched and costs nothing.
+// ends before that could happen is not watched and costs nothing. A client that
+// has never heard a sign may not be allowed to: it waits for the first one, which
+// a worker sends at once.
 func (c *Client) watch(ctx context.Context, call *call) (watched context.Context, end func(), err error) {
 	delete(call.header, subjects.HeaderPingMS)
 	if deadline, _ := ctx.Deadline(); time.Until(deadline) <= c.silence {
@@ -22,13 +24,22 @@ func (c *Client) watch(ctx context.Context, call *call) (watched context.Context
 	call.askForPings(c.silence)
 	watched, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.silence, func() { cancel(stream.ErrSilent) })
-	sub, err := c.nc.Subscribe(subjects.Stream("", call.id), func(*nats.Msg) { timer.Reset(c.silence) })
+	if !c.heard.Load() {
+		timer.Stop()
+	}
+	sub, err := c.nc.Subscribe(subjects.Stream("", call.id), func(*nats.Msg) {
+		c.heard.Store(true)
+		timer.Reset(c.silence)
+	})
 	if err != nil {
 		timer.Stop()
 		cancel(nil)
 		return nil, nil, c.translate(err, nil)
 	}
 	return watched, func() {
+		if n, _, err := sub.Pending(); err == nil && n > 0 { // the answer was as fast
+			c.heard.Store(true)
+		}
 		_ = sub.Unsubscribe() // fails only with the connection
 		timer.Stop()
 		cancel(nil)
