@@ -56,8 +56,13 @@ type Store struct {
 	get  string // subject of direct reads
 }
 
+// again is the wait before JetStream is asked once more, when it may just be
+// finding a leader.
+const again = 100 * time.Millisecond
+
 // Open makes the stream if it does not exist, and sets its limits if they are
-// others. Several workers may do so at once.
+// others. Several workers may do so at once. It waits for a JetStream that is not
+// there yet until ctx ends.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -65,15 +70,33 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	want := o.stream()
 	for {
 		err := put(ctx, js, want)
-		if err == nil {
-			break
-		}
-		if want.Replicas == 1 || !tooMany(err) {
+		switch {
+		case err == nil:
+			return &Store{conn: js.Conn(), get: apiPrefix(js.Options()) + "DIRECT.GET." + StreamName}, nil
+		case want.Replicas > 1 && tooMany(err):
+			want.Replicas--
+			continue
+		case !transient(err):
 			return nil, fmt.Errorf("open stream %s: %w", StreamName, err)
 		}
-		want.Replicas--
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("open stream %s: %w", StreamName, err)
+		}
 	}
-	return &Store{conn: js.Conn(), get: apiPrefix(js.Options()) + "DIRECT.GET." + StreamName}, nil
+}
+
+// transient reports whether the same call may succeed a little later.
+func transient(err error) bool {
+	for _, target := range []error{nats.ErrNoResponders, nats.ErrTimeout, context.DeadlineExceeded, jetstream.ErrNoStreamResponse,
+		jetstream.ErrStreamNotFound, jetstream.ErrStreamNameAlreadyInUse} { // the last two: made by another worker just now
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.Code == 503 && !tooMany(err)
 }
 
 // put leaves the replicas of an existing stream alone: a server may only be

@@ -19,6 +19,9 @@ import (
 	"github.com/llmbus/llmbus/subjects"
 )
 
+// replayPatience bounds how long the store of frames is waited for.
+const replayPatience = 10 * time.Second
+
 // readPatience bounds how long the first read of the buckets may take.
 const readPatience = 30 * time.Second
 
@@ -80,7 +83,7 @@ func openBuckets(ctx context.Context, nc *nats.Conn, o kv.Options) (*kv.Buckets,
 // openReplay opens the store of frames. Without it a worker serves all but
 // readers that come back, so that a server without memory for it is no obstacle.
 func openReplay(ctx context.Context, a *App, nc *nats.Conn) bus.Replay {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, replayPatience)
 	defer cancel()
 	js, err := jetstream.New(nc)
 	if err != nil {
