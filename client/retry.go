@@ -39,6 +39,9 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 		case vanished(err) && redispatches > 0:
 			redispatches--
 			wait = afterCancel + rand.N(firstWait)
+			if err := c.online(ctx); err != nil {
+				return err
+			}
 		default:
 			return err
 		}

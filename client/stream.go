@@ -109,12 +109,9 @@ func (s *session) close() {
 
 // begin makes ready for what one worker says. It has an inbox of its own, so
 // that a lost worker that comes back answers nobody.
-func (s *session) begin(ctx context.Context) error {
+func (s *session) begin() error {
 	if s.inbox != nil {
 		_ = s.inbox.Unsubscribe() // fails only with the connection
-		if err := s.online(ctx); err != nil {
-			return err
-		}
 	}
 	s.last, s.reply, s.replies = llm.Frame{}, nil, make(chan *nats.Msg, 1)
 	var err error
@@ -125,7 +122,7 @@ func (s *session) begin(ctx context.Context) error {
 // once sends the request and passes its answer on. An error for which refused
 // or vanished holds came before anything was shown.
 func (s *session) once(ctx context.Context, call *call) error {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(); err != nil {
 		return err
 	}
 	msg, err := call.message(ctx)

@@ -23,7 +23,17 @@ func (c *Client) watch(ctx context.Context, call *call) (watched context.Context
 	}
 	call.askForPings(c.silence)
 	watched, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(c.silence, func() { cancel(stream.ErrSilent) })
+	var timer *time.Timer
+	made := make(chan struct{})
+	timer = time.AfterFunc(c.silence, func() {
+		<-made
+		if watched.Err() == nil && !c.nc.IsConnected() { // nobody can be heard
+			timer.Reset(c.silence)
+			return
+		}
+		cancel(stream.ErrSilent)
+	})
+	close(made)
 	if !c.heard.Load() {
 		timer.Stop()
 	}
@@ -37,12 +47,12 @@ func (c *Client) watch(ctx context.Context, call *call) (watched context.Context
 		return nil, nil, c.translate(err, nil)
 	}
 	return watched, func() {
+		cancel(nil)
 		if n, _, err := sub.Pending(); err == nil && n > 0 { // the answer was as fast
 			c.heard.Store(true)
 		}
 		_ = sub.Unsubscribe() // fails only with the connection
 		timer.Stop()
-		cancel(nil)
 	}, nil
 }
 
