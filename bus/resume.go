@@ -41,7 +41,8 @@ func (w *Worker) keep(j *job, tenant string) {
 
 // unused refuses a resumable request whose id has had an answer, or a part of
 // one, that is still kept: a reader who comes back would get a piece of each.
-// What ended before any text may be begun anew.
+// What ended before any text may be begun anew. Frames of the last milliseconds
+// may not be kept yet and are not seen.
 func (w *Worker) unused(ctx context.Context, j *job) error {
 	if j.capture == "" {
 		return nil

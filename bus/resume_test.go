@@ -140,6 +140,7 @@ func TestAnIDWithAnAnswerIsNotUsedAgain(t *testing.T) {
 		resp, err := llm.DecodeReply(ask().Data)
 		require.NoError(t, err, "nothing was shown, so it may be begun anew")
 		require.Equal(t, "a", resp.Content)
+		synctest.Wait() // JetStream keeps frames a moment after they were sent
 		require.Equal(t, llm.CodeInvalidRequest, refusal(t, ask()).Code)
 
 		sub := r.come(t, "1", 1)
