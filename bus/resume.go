@@ -98,6 +98,7 @@ func (w *Worker) serveReaders(work context.Context) error {
 	for _, subject := range wanted {
 		m, err := w.member(subject, func(msg *nats.Msg) { w.onResume(work, msg) })
 		if err != nil {
+			w.leaveReaders()
 			return err
 		}
 		w.resumes = append(w.resumes, m)

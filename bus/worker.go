@@ -65,12 +65,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = service.Stop() }() // fails only with the connection
-	if err := w.join(work); err != nil {
+	if err := w.serveReaders(work); err != nil {
 		return err
 	}
-	if err = w.serveReaders(work); err == nil {
-		err = w.steer(ctx, work)
+	if err := w.join(work); err != nil {
+		w.leaveReaders()
+		return err
 	}
+	err = w.steer(ctx, work)
 	return errors.Join(err, w.shutdown(interrupt))
 }
 

@@ -54,7 +54,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.streams, err = jobs.Open(ctx, js, buckets.Jobs, jobs.StreamOptions{Options: options, AckWait: a.env.JobAckWait, ResultTTL: a.env.ResultTTL}); err != nil {
 		return nil, err
 	}
-	w.replay = openReplay(ctx, a, conn.Conn)
+	w.replay = openReplay(ctx, a, js)
 	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
 		return nil, err
 	}
@@ -82,13 +82,9 @@ func openBuckets(ctx context.Context, nc *nats.Conn, o kv.Options) (*kv.Buckets,
 
 // openReplay opens the store of frames. Without it a worker serves all but
 // readers that come back, so that a server without memory for it is no obstacle.
-func openReplay(ctx context.Context, a *App, nc *nats.Conn) bus.Replay {
+func openReplay(ctx context.Context, a *App, js jetstream.JetStream) bus.Replay {
 	ctx, cancel := context.WithTimeout(ctx, replayPatience)
 	defer cancel()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil
-	}
 	store, err := replay.Open(ctx, js, replay.Options{MaxAge: a.env.ReplayTTL, MaxBytes: a.env.ReplayBytes, Replicas: a.env.KVReplicas})
 	if err != nil {
 		a.log.Warn("frames are not kept, so that resumable streams are ordinary ones", "error", err)
