@@ -17,6 +17,10 @@ type job struct {
 	deadline time.Time
 	reply    string // where the whole Response goes, or the frames if there is no subject for them; may be empty
 	frames   string // where frames go, empty unless streamed
+	capture  string // where they are kept, too; empty unless resumable
+
+	pings     string        // where pings go while a whole answer is awaited; empty for none
+	pingEvery time.Duration // longest silence
 }
 
 // inbox reports whether the frames go to the reply subject.
@@ -41,6 +45,10 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*job, error) {
 	if err := j.route(id); err != nil {
 		return nil, err
 	}
+	if err := w.pace(j, id, msg.Header); err != nil {
+		return nil, err
+	}
+	tenant := req.Tenant // as the subject says, which the caller must know
 	if err := w.applyHeaders(req, msg.Header); err != nil {
 		return nil, err
 	}
@@ -51,6 +59,9 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*job, error) {
 	j.deadline = arrived.Add(limit)
 	if req.ID = id; id == "" {
 		req.ID = rand.Text()
+	}
+	if req.Resumable {
+		w.keep(j, tenant)
 	}
 	return j, nil
 }

@@ -18,20 +18,28 @@ type answer struct {
 	id       string
 	reply    string         // gets the whole Response; empty for none
 	frames   *stream.Writer // nil unless streamed
+	pings    *stream.Writer // of a whole answer; nil unless asked for
 	finished atomic.Bool
 }
 
 func (w *Worker) newAnswer(j *job) *answer {
 	a := &answer{w: w, id: j.req.ID, reply: j.reply}
-	if j.frames == "" {
-		return a
+	first, ping := w.presence.subjects(j)
+	switch {
+	case j.frames != "":
+		to := stream.Target{Subject: j.frames, Inbox: j.inbox(), PingEvery: j.pingEvery, Header: frameHeader(a.id)}
+		if to.Inbox {
+			a.reply = ""
+		}
+		if to.Capture = j.capture; to.Capture == "" {
+			to.FirstReply, to.PingReply = first, ping
+		} else {
+			to.Greet = true // from here on the request is known to readers that come back
+		}
+		a.frames = stream.NewWriter(w.cfg.Conn, to)
+	case j.pings != "":
+		a.pings = stream.NewWriter(w.cfg.Conn, stream.Target{Subject: j.pings, Greet: true, PingEvery: j.pingEvery, FirstReply: first, PingReply: ping})
 	}
-	to := stream.Target{Subject: j.frames, Inbox: j.inbox(), PingEvery: w.cfg.PingEvery, Header: frameHeader(a.id)}
-	if to.Inbox {
-		a.reply = ""
-	}
-	to.FirstReply, to.PingReply = w.presence.subjects(j)
-	a.frames = stream.NewWriter(w.cfg.Conn, to)
 	return a
 }
 
@@ -47,6 +55,9 @@ func (a *answer) finish(resp *llm.Response, e *llm.Error) {
 	}
 	a.w.stats.ended(e)
 	var err error
+	if a.pings != nil {
+		a.pings.Stop()
+	}
 	if a.frames != nil {
 		err = a.frames.Write(lastFrame(resp, e))
 	}

@@ -21,6 +21,10 @@ type Config struct {
 	// Completer does the work, in as many goroutines as there are Slots.
 	Completer llm.Completer
 
+	// Replay gives readers that come back the frames of resumable answers. Nil
+	// serves no such readers and keeps no frames.
+	Replay Replay
+
 	// LameDuck tells that the connection's server is about to leave, as
 	// nats.LameDuckModeHandler hears: the worker then has the connection made anew
 	// to another server. May be nil, which costs requests that this server had
@@ -28,6 +32,7 @@ type Config struct {
 	LameDuck <-chan struct{}
 
 	Slots      int           // requests at once; default 256
+	Readers    int           // readers that came back, at once; default 4096
 	FullFor    time.Duration // full for longer: the worker leaves the queue group; default 1s
 	CalmFor    time.Duration // below 3/4 of the slots for longer: it joins again; default 250ms
 	BusyAfter  time.Duration // Retry-After of a busy answer; default 1s
@@ -46,7 +51,8 @@ type Config struct {
 }
 
 const (
-	maxPingEvery = 10 * time.Second // callers take longer silence for a dead worker
+	minPingEvery = 100 * time.Millisecond // a caller cannot ask for more
+	maxPingEvery = 10 * time.Second       // callers take longer silence for a dead worker
 	maxTimeout   = 24 * time.Hour
 )
 
@@ -59,6 +65,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("bus: Completer must be set")
 	case c.Slots < 0:
 		return fmt.Errorf("bus: Slots must be 1 or more")
+	case c.Readers < 0:
+		return fmt.Errorf("bus: Readers must be 1 or more")
 	case c.FullFor < 0, c.CalmFor < 0, c.BusyAfter < 0, c.Grace < 0:
 		return fmt.Errorf("bus: FullFor, CalmFor, BusyAfter and Grace must not be negative")
 	case c.MaxTimeout < 0 || c.MaxTimeout > maxTimeout:
@@ -73,6 +81,7 @@ func (c *Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, 256)
+	c.Readers = cmp.Or(c.Readers, 4096)
 	c.FullFor = cmp.Or(c.FullFor, time.Second)
 	c.CalmFor = cmp.Or(c.CalmFor, 250*time.Millisecond)
 	c.BusyAfter = cmp.Or(c.BusyAfter, time.Second)

@@ -61,6 +61,24 @@
 // proves nothing there, but a report proves that the client is gone. The inboxes
 // that a server makes for imports and gateways (_R_, _GR_) are not asked.
 //
+// A resumable answer is not cancelled for want of a reader. Its frames go to
+// llm.replay.<id> as well, where Config.Replay finds them, and from its first
+// ping on any worker serves readers that ask on llm.resume.<id>: a relay
+// listens to that subject, sends what is kept from the wanted frame on, then what
+// comes, and reads again what passed it by.
+//
+//	            listen
+//	              │
+//	              ▼      nothing kept: unknown_request
+//	   ┌──► read what is kept ───────────────────────► refused
+//	gap│          │
+//	   │          ▼      last frame                    the worker ends
+//	   └──── pass on what comes ──► empty message ◄── without that frame
+//
+// A relay never sends a frame twice once it has sent text, and none but the next
+// one. It counts as a request in flight at shutdown, and takes no slot; a worker
+// that has left the group of requests still serves readers.
+//
 // Time that a message spent in the client's queue is not known. It is short,
 // since that queue is emptied without waiting; time in the server's queues counts
 // for the caller alone, who sends what remains in Llm-Timeout-Ms.

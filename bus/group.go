@@ -33,22 +33,12 @@ func (w *Worker) join(work context.Context) error {
 		wanted = append(wanted, subjects.TenantRequests)
 	}
 	for _, subject := range wanted {
-		sub, err := w.cfg.Conn.QueueSubscribe(subject, subjects.Queue, func(msg *nats.Msg) { w.take(work, msg) })
+		m, err := w.member(subject, func(msg *nats.Msg) { w.take(work, msg) })
 		if err != nil {
 			w.leave()
-			return fmt.Errorf("subscribing to %s: %w", subject, err)
+			return err
 		}
-		w.draining.Add(1)
-		m := membership{sub, make(chan struct{})}
-		sub.SetClosedHandler(func(string) {
-			close(m.ended)
-			w.draining.Done()
-		})
 		w.group = append(w.group, m)
-		if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
-			w.leave()
-			return fmt.Errorf("limiting %s: %w", subject, err)
-		}
 	}
 	// Joined means that the server knows. Where there is no connection just now, the
 	// client subscribes again when it has one.
@@ -58,6 +48,25 @@ func (w *Worker) join(work context.Context) error {
 	w.state.set(Joined)
 	w.begun.Do(func() { close(w.ready) })
 	return nil
+}
+
+// member subscribes to one subject in the queue group.
+func (w *Worker) member(subject string, handle nats.MsgHandler) (membership, error) {
+	sub, err := w.cfg.Conn.QueueSubscribe(subject, subjects.Queue, handle)
+	if err != nil {
+		return membership{}, fmt.Errorf("subscribing to %s: %w", subject, err)
+	}
+	w.draining.Add(1)
+	m := membership{sub, make(chan struct{})}
+	sub.SetClosedHandler(func(string) {
+		close(m.ended)
+		w.draining.Done()
+	})
+	if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
+		_ = m.Drain() // fails only when the subscription is gone already
+		return m, fmt.Errorf("limiting %s: %w", subject, err)
+	}
+	return m, nil
 }
 
 // leave takes the worker out of the queue group. What the server has sent

@@ -52,6 +52,27 @@ func (w *Worker) applyHeaders(req *llm.Request, h nats.Header) error {
 	return nil
 }
 
+// pace reads how often the caller wants to hear of the worker. A whole answer
+// has pings only if its caller asks for them and named the subject they go to.
+func (w *Worker) pace(j *job, id string, h nats.Header) error {
+	j.pingEvery = w.cfg.PingEvery
+	text := h.Get(subjects.HeaderPingMS)
+	if text == "" {
+		return nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms <= 0 {
+		return llm.Errorf(llm.CodeInvalidRequest, "%s must be a whole number of milliseconds above 0", subjects.HeaderPingMS)
+	}
+	if ms < j.pingEvery.Milliseconds() {
+		j.pingEvery = max(minPingEvery, time.Duration(ms)*time.Millisecond)
+	}
+	if id != "" && j.frames == "" {
+		j.pings = subjects.Stream(j.req.Tenant, id)
+	}
+	return nil
+}
+
 // allowed is the time from arrival that a request has: the least of what its
 // header, its body and the worker say. It is not positive for a request that
 // was late when it was sent.

@@ -27,11 +27,19 @@ func (p presence) subjects(j *job) (first, ping string) {
 	if !j.inbox() {
 		return prefix + firstFrame, prefix + anyPing
 	}
-	if strings.HasPrefix(j.reply, "_R_") || strings.HasPrefix(j.reply, "_GR_") {
+	if !p.reports(j.reply) {
 		return "", ""
 	}
 	return "", prefix + anyPing
 }
+
+// reports tells whether the server's report on an inbox means anything.
+func (presence) reports(inbox string) bool {
+	return !strings.HasPrefix(inbox, "_R_") && !strings.HasPrefix(inbox, "_GR_")
+}
+
+// ping is the reply subject for one that runs under key.
+func (p presence) ping(key string) string { return p.inbox + "." + key + "." + anyPing }
 
 // onPresence takes a report and cancels the request whose caller is gone.
 func (w *Worker) onPresence(msg *nats.Msg) {

@@ -58,6 +58,12 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 		return
 	}
 	defer w.active.remove(j.req.ID)
+	if err := w.unused(ctx, j); err != nil {
+		w.active.remove(j.req.ID) // whose stream the refusal may have to go to
+		e, _ := terminal(ctx, err)
+		w.refuse(msg, e)
+		return
+	}
 	w.run(ctx, j)
 }
 

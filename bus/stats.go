@@ -23,10 +23,12 @@ type Stats struct {
 	BadReply     int64              `json:"bad_reply"`    // dropped: the reply subject is no inbox
 	Unanswerable int64              `json:"unanswerable"` // dropped: nobody could get the answer
 	Panics       int64              `json:"panics"`
+	Resumed      int64              `json:"resumed"` // readers that came back
+	Readers      int64              `json:"readers"` // of them, those served now
 }
 
 type counters struct {
-	requests, succeeded, busy, left, rejoined, cancels, callerGone, badReply, unanswerable, panics atomic.Int64
+	requests, succeeded, busy, left, rejoined, cancels, callerGone, badReply, unanswerable, panics, resumed atomic.Int64
 
 	mu     sync.Mutex
 	errors map[llm.Code]int64
@@ -62,5 +64,6 @@ func (w *Worker) Stats() Stats {
 		InFlight: used, Slots: w.cfg.Slots, Busy: c.busy.Load(), Left: c.left.Load(), Rejoined: c.rejoined.Load(),
 		Cancels: c.cancels.Load(), CallerGone: c.callerGone.Load(),
 		BadReply: c.badReply.Load(), Unanswerable: c.unanswerable.Load(), Panics: c.panics.Load(),
+		Resumed: c.resumed.Load(), Readers: w.readers.n.Load(),
 	}
 }

@@ -27,8 +27,10 @@ type Worker struct {
 	begun    sync.Once
 
 	badReplies, noReplies seldom
+	readers               readers
 
 	group    []membership   // Run's goroutine only
+	resumes  []membership   // the same, of readers
 	draining sync.WaitGroup // subscriptions that still deliver
 	running  sync.WaitGroup // requests
 }
@@ -63,7 +65,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = service.Stop() }() // fails only with the connection
+	if err := w.serveReaders(work); err != nil {
+		return err
+	}
 	if err := w.join(work); err != nil {
+		w.leaveReaders()
 		return err
 	}
 	err = w.steer(ctx, work)
@@ -100,6 +106,7 @@ func (w *Worker) listen() (stop func(), err error) {
 func (w *Worker) shutdown(interrupt context.CancelCauseFunc) error {
 	w.state.set(Draining)
 	w.leave()
+	w.leaveReaders()
 	done := make(chan struct{})
 	go func() {
 		w.draining.Wait()

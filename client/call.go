@@ -19,6 +19,8 @@ type call struct {
 	subject string
 	header  nats.Header
 	payload []byte
+
+	resumable bool
 }
 
 // newCall checks what a worker could not tell us about, and encodes the request.
@@ -33,7 +35,7 @@ func (c *Client) newCall(req *llm.Request, stream bool) (*call, error) {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "id must be 1 to %d printable ASCII characters without space", subjects.MaxRequestID)
 	}
 	wire := *req
-	wire.Stream, wire.StreamTo = stream, ""
+	wire.Stream, wire.StreamTo, wire.Resumable = stream, "", req.Resumable && stream
 	payload, err := json.Marshal(&wire)
 	if err != nil {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "the request cannot be written as JSON")
@@ -45,7 +47,12 @@ func (c *Client) newCall(req *llm.Request, stream bool) (*call, error) {
 	if tenant := c.tenant; tenant != "" {
 		header[subjects.HeaderTenant] = []string{tenant}
 	}
-	return &call{id: id, subject: subjects.Complete(req.Feature), header: header, payload: payload}, nil
+	return &call{id: id, subject: subjects.Complete(req.Feature), header: header, payload: payload, resumable: wire.Resumable}, nil
+}
+
+// askForPings has the worker give three signs of life in each span of silence.
+func (c *call) askForPings(silence time.Duration) {
+	c.header[subjects.HeaderPingMS] = []string{strconv.FormatInt(max(1, silence.Milliseconds()/3), 10)}
 }
 
 // message is the request with the time that remains now.

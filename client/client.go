@@ -2,21 +2,27 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/stream"
 	"github.com/llmbus/llmbus/subjects"
 )
 
 // Client asks llmbus. It may be used by many goroutines at once.
 type Client struct {
-	nc      *nats.Conn
-	timeout time.Duration
-	silence time.Duration
-	tenant  string
+	nc           *nats.Conn
+	timeout      time.Duration
+	silence      time.Duration
+	redispatches int
+	tenant       string
+
+	heard atomic.Bool // signs of life reach this client
 }
 
 var _ llm.Completer = (*Client)(nil)
@@ -26,7 +32,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if nc == nil {
 		return nil, fmt.Errorf("client: the connection must be set")
 	}
-	c := &Client{nc: nc, timeout: 5 * time.Minute, silence: 30 * time.Second}
+	c := &Client{nc: nc, timeout: 5 * time.Minute, silence: 10 * time.Second, redispatches: 2}
 	for _, opt := range opts {
 		if err := opt(c); err != nil {
 			return nil, err
@@ -45,7 +51,7 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request) (*llm.Response,
 		return nil, err
 	}
 	var resp *llm.Response
-	err = retry(ctx, func() error {
+	err = c.retry(ctx, func() error {
 		var err error
 		resp, err = c.once(ctx, call)
 		return err
@@ -55,12 +61,20 @@ func (c *Client) Complete(ctx context.Context, req *llm.Request) (*llm.Response,
 
 // once sends the request once.
 func (c *Client) once(ctx context.Context, call *call) (*llm.Response, error) {
+	ctx, unwatch, err := c.watch(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer unwatch()
 	msg, err := call.message(ctx)
 	if err != nil {
 		return nil, err
 	}
 	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), stream.ErrSilent):
+		c.cancel(call.id) // in case it lives and only the way from it is cut
+		return nil, broken(context.Cause(ctx), false)
 	case err != nil && ctx.Err() != nil:
 		c.cancel(call.id)
 		return nil, context.Cause(ctx)

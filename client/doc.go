@@ -11,7 +11,12 @@
 //   - busy and no-responders are tried again as long as the wait fits the
 //     deadline: twice within milliseconds, since another worker may have room,
 //     and then with growing and random waits that honour Retry-After. Neither
-//     reached a model. Nothing else is tried again.
+//     reached a model.
+//   - Signs of life are asked for, three in each WithSilence, if the deadline is
+//     further away than that. A request whose worker falls silent before anything
+//     of an answer came is cancelled and sent again under the same id,
+//     WithRedispatch times at most; after that it is unavailable, and with a part
+//     shown it is interrupted. Nothing else is tried again.
 //   - Failures that a worker reports are *llm.Error values, as are those that
 //     this side finds: unavailable (nobody serves) and interrupted (a worker
 //     died or frames were lost).
@@ -24,5 +29,8 @@
 // Frames that are lost on the way are not guessed at: from the gap on nothing is
 // shown until the whole answer comes on the reply subject. If what was shown is
 // its beginning, the rest is yielded as one delta; otherwise the stream fails
-// with code interrupted.
+// with code interrupted. With Request.Resumable they are fetched instead, and
+// after a reconnect too, so that the stream goes on where it was; only if that
+// fails is the reply waited for. Resume reads such an answer from any
+// connection.
 package client

@@ -94,13 +94,15 @@ func (r *rig) work(t *testing.T, c llm.Completer, change ...func(*bus.Config)) *
 	return w
 }
 
-// play starts a worker that does what handle says.
-func (r *rig) play(t *testing.T, handle func(p *played)) {
+// play starts a worker that does what handle says, on the connection that it
+// returns.
+func (r *rig) play(t *testing.T, handle func(p *played)) *nats.Conn {
 	t.Helper()
 	nc := natstest.Connect(t, r.srv)
 	_, err := nc.QueueSubscribe(subjects.Requests, subjects.Queue, func(msg *nats.Msg) { handle(&played{nc: nc, msg: msg}) })
 	require.NoError(t, err)
 	synctest.Wait()
+	return nc
 }
 
 // played is one request to a worker that is played by hand.

@@ -19,7 +19,7 @@ func (s *session) awaitReply(ctx context.Context, lost error) error {
 		cause := context.Cause(wait)
 		cancel()
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, errReconnected):
 		case errors.Is(err, errReplied):
 			return err
 		case cause != nil:

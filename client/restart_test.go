@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,4 +77,37 @@ func call(c *client.Client, streamed bool, quit <-chan struct{}, answered *atomi
 			return
 		}
 	}
+}
+
+// TestARestartOfTheServerSplicesNoStream loses what JetStream has kept in the
+// middle of an answer: the reader gets the whole of it, or is told.
+func TestARestartOfTheServerSplicesNoStream(t *testing.T) {
+	srv := natstest.ListenServer(t)
+	config := bus.Config{Conn: srv.Dial(), Completer: model{fake.New(fake.Step{Pieces: alphabet(), Gap: 20 * time.Millisecond})}}
+	keeps(t)(&config)
+	w, err := bus.New(config)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	<-w.Ready()
+	c, err := client.New(srv.Dial(), client.WithSilence(time.Second))
+	require.NoError(t, err)
+
+	var shown strings.Builder
+	for f, e := range c.Stream(t.Context(), resumable()) {
+		if shown.WriteString(f.Text); shown.Len() == 5 {
+			srv.Restart()
+		}
+		err = e
+	}
+	whole := strings.Join(alphabet(), "")
+	if err != nil {
+		require.ErrorIs(t, err, llm.ErrInterrupted)
+		require.True(t, strings.HasPrefix(whole, shown.String()), shown.String())
+	} else {
+		require.Equal(t, whole, shown.String())
+	}
+	stop()
+	require.NoError(t, <-done)
 }

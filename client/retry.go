@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/stream"
 )
 
 const (
@@ -17,28 +18,63 @@ const (
 
 	prompt     = 2 // tries that do not wait for what a busy worker asks
 	promptWait = 5 * time.Millisecond
+
+	// afterCancel lets the cancel of a lost request pass before the same id is sent
+	// again: workers look twice for what a cancel may have overtaken.
+	afterCancel = 250 * time.Millisecond
 )
 
 // retry calls try until it succeeds, fails for good, or the next wait does not
 // fit the deadline.
-func retry(ctx context.Context, try func() error) error {
+func (c *Client) retry(ctx context.Context, try func() error) error {
+	redispatches := c.redispatches
 	for n := 0; ; n++ {
 		err := try()
-		if err == nil || !refused(err) {
+		var wait time.Duration
+		switch {
+		case err == nil:
+			return nil
+		case refused(err):
+			wait = backoff(n, err)
+		case vanished(err) && redispatches > 0:
+			redispatches--
+			wait = afterCancel + rand.N(firstWait)
+			if err := c.online(ctx); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
-		wait := backoff(n, err)
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		if !fits(ctx, wait) {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
+		if err := pause(ctx, wait); err != nil {
+			return err
 		}
 	}
+}
+
+// fits reports whether there is time left after a wait.
+func fits(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > wait
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// vanished reports whether the worker is gone and nothing of the answer came.
+func vanished(err error) bool {
+	return errors.Is(err, stream.ErrSilent) && errors.Is(err, llm.ErrUnavailable)
 }
 
 // refused reports whether no worker has begun the request.

@@ -21,7 +21,7 @@ import (
 // no model is asked again.
 func TestClusterMakesNoCallTwiceWhenTheLeaderDies(t *testing.T) {
 	const cluster = 30 // keys
-	model := slowModel()
+	model := wordyModel()
 	p, _ := keyedPlan(model)
 	log, count := new(lockedBuffer), p.once
 	p.once = func(c *once.Config) {

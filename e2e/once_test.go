@@ -106,8 +106,8 @@ func (f *fleet) duplicates(ctx context.Context, amid func(n int)) *outcomes {
 	return got
 }
 
-// slowModel answers each question in its own words, within two seconds.
-func slowModel() *fake.Provider {
+// wordyModel answers each question in its own words, within two seconds.
+func wordyModel() *fake.Provider {
 	return fake.Func(func(call int, _ *llm.Request) fake.Step {
 		return fake.Step{Wait: time.Duration(call%5) * 200 * time.Millisecond, Pieces: []string{"answer ", "of call ", fmt.Sprint(call)}, Gap: 200 * time.Millisecond}
 	})
@@ -184,7 +184,7 @@ func keyedFleet(t *testing.T, model *fake.Provider) (*fleet, []*hand) {
 
 func TestFleetMakesOneCallForEachKey(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
-		model := slowModel()
+		model := wordyModel()
 		f, _ := keyedFleet(t, model)
 		defer f.halt()
 		got := f.duplicates(t.Context(), nil)
@@ -206,7 +206,7 @@ func TestFleetMakesOneCallForEachKey(t *testing.T) {
 
 func TestFleetMakesNoMoreCallsThanKilledWorkersHad(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
-		model := slowModel()
+		model := wordyModel()
 		f, hands := keyedFleet(t, model)
 		defer f.halt()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

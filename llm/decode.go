@@ -118,6 +118,8 @@ func (r *Request) field(name string, prompt **string) (target any, known bool) {
 		return &r.Stream, true
 	case "stream_to":
 		return &r.StreamTo, true
+	case "resumable":
+		return &r.Resumable, true
 	case "timeout_ms":
 		return &r.TimeoutMS, true
 	case "class":

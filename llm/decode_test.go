@@ -86,6 +86,7 @@ var refusals = map[string]string{
 	`{"prompt":"a","stop":7}`:                                                                                          "stop must be a list, not number",
 	`{"prompt":"a","stream":"yes"}`:                                                                                    "stream must be true or false, not string",
 	`{"prompt":"a","stream_to":"x"}`:                                                                                   "stream_to must be subject or reply",
+	`{"prompt":"a","resumable":true}`:                                                                                  "resumable must go with stream",
 	`{"prompt":"a","timeout_ms":0}`:                                                                                    "timeout_ms must be 1 or more",
 	`{"prompt":"a","timeout_ms":86400001}`:                                                                             "timeout_ms must be from 1 to 86400000",
 	`{"prompt":"a","class":"x"}`:                                                                                       "class must be interactive, background or structured",

@@ -12,7 +12,7 @@ import (
 // unasked are the fields that do not shape the answer.
 var unasked = map[string]bool{
 	"ID": true, "Feature": true, "Tenant": true, "Model": true, "TraceParent": true, "Warnings": true,
-	"Stream": true, "StreamTo": true, "TimeoutMS": true, "Class": true, "IdempotencyKey": true, "NoFailover": true, "Metadata": true, "Job": true,
+	"Stream": true, "StreamTo": true, "Resumable": true, "TimeoutMS": true, "Class": true, "IdempotencyKey": true, "NoFailover": true, "Metadata": true, "Job": true,
 }
 
 // A new field must be put on one side or the other.

@@ -45,7 +45,7 @@ func TestTheProtocolListsTheCodes(t *testing.T) {
 		require.NoError(t, err)
 		listed[llm.Code(m[1])] = number
 	}
-	require.Len(t, listed, 17)
+	require.Len(t, listed, 18)
 	for code, number := range listed {
 		require.Equal(t, number, code.Status(), code)
 	}

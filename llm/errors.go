@@ -13,6 +13,7 @@ const (
 	CodeBudgetExhausted Code = "budget_exhausted"
 	CodePolicyDenied    Code = "policy_denied"
 	CodeUnknownFeature  Code = "unknown_feature"
+	CodeUnknownRequest  Code = "unknown_request"
 	CodeTooLarge        Code = "too_large"
 	CodeContextLength   Code = "context_length"
 	CodeContentFiltered Code = "content_filtered"
@@ -29,7 +30,7 @@ const (
 )
 
 var statuses = map[Code]int{
-	CodeInvalidRequest: 400, CodeBudgetExhausted: 402, CodePolicyDenied: 403, CodeUnknownFeature: 404,
+	CodeInvalidRequest: 400, CodeBudgetExhausted: 402, CodePolicyDenied: 403, CodeUnknownFeature: 404, CodeUnknownRequest: 404,
 	CodeTooLarge: 413, CodeContextLength: 413, CodeContentFiltered: 422, CodeRateLimited: 429, CodeBusy: 429,
 	CodeCancelled: 499, CodeInternal: 500, CodeInvalidOutput: 502, CodeInterrupted: 502, CodeProviderAuth: 502,
 	CodeUnavailable: 503, CodeSwitchedOff: 503, CodeDeadline: 504,
@@ -50,6 +51,7 @@ var (
 	ErrBudgetExhausted = &Error{Code: CodeBudgetExhausted, Message: "budget exhausted"}
 	ErrPolicyDenied    = &Error{Code: CodePolicyDenied, Message: "denied by policy"}
 	ErrUnknownFeature  = &Error{Code: CodeUnknownFeature, Message: "unknown feature"}
+	ErrUnknownRequest  = &Error{Code: CodeUnknownRequest, Message: "no frames of this request are kept"}
 	ErrTooLarge        = &Error{Code: CodeTooLarge, Message: "too large"}
 	ErrContextLength   = &Error{Code: CodeContextLength, Message: "too long for every usable model"}
 	ErrContentFiltered = &Error{Code: CodeContentFiltered, Message: "refused by the model or a content filter"}

@@ -108,7 +108,7 @@ func fullRequest() *llm.Request {
 		ParallelToolCalls: new(false),
 		JSONSchema:        &llm.JSONSchema{Name: "answer", Schema: json.RawMessage(`{"type":"object"}`), Strict: new(true)},
 		MaxTokens:         256, Temperature: new(0.2), TopP: new(0.9), Stop: []string{"END"}, Seed: new(int64(7)),
-		Stream: true, StreamTo: llm.StreamToSubject, TimeoutMS: 20000, Class: llm.ClassInteractive, DataClass: "public",
+		Stream: true, StreamTo: llm.StreamToSubject, Resumable: true, TimeoutMS: 20000, Class: llm.ClassInteractive, DataClass: "public",
 		IdempotencyKey: "order-17", NoFailover: true, Metadata: json.RawMessage(`{"trace":"abc"}`),
 	}
 }

@@ -46,6 +46,7 @@ type Request struct {
 	Seed              *int64          `json:"seed,omitempty"`
 	Stream            bool            `json:"stream,omitempty"`
 	StreamTo          StreamTo        `json:"stream_to,omitempty"` // empty: subject if the caller sent an id, otherwise reply
+	Resumable         bool            `json:"resumable,omitempty"` // with Stream: frames are kept for a while, for readers that come back
 	TimeoutMS         int64           `json:"timeout_ms,omitempty"`
 	Class             Class           `json:"class,omitempty"`      // empty: the feature's
 	DataClass         string          `json:"data_class,omitempty"` // empty: the feature's

@@ -179,6 +179,8 @@ func checkRouting(r *Request) error {
 		return invalid("class must be interactive, background or structured")
 	case r.StreamTo != "" && r.StreamTo != StreamToSubject && r.StreamTo != StreamToReply:
 		return invalid("stream_to must be subject or reply")
+	case r.Resumable && !r.Stream:
+		return invalid("resumable must go with stream")
 	case len(r.IdempotencyKey) > maxLabel:
 		return invalid("idempotency_key must be at most %d bytes", maxLabel)
 	case len(r.DataClass) > maxLabel:

@@ -2,7 +2,8 @@
 //
 // Its subjects (llm.stream.<request-id>, or the caller's reply inbox) are plain
 // core NATS: nothing is stored, and no JetStream stream may be put over them,
-// since what nobody listens to should cost nothing.
+// since what nobody listens to should cost nothing. Frames that readers may come
+// back for are published a second time, on a subject of their own.
 //
 //	        Write(start|delta|tool_call)          Write(end|error)
 //	       ┌──────┐                              ┌───────────────┐
@@ -10,7 +11,8 @@
 //	open ─►  live ─┴── PingEvery without a frame: ping            ended
 //
 // Invariants:
-//   - seq rises by one from 1 and every message carries one, pings too. A frame
+//   - seq rises by one from 1 (a request that another worker begins anew before
+//     any text counts from 1 again) and every message carries one, pings too. A frame
 //     that could not be published keeps its number, so that a reader sees a gap
 //     and never a splice.
 //   - Nothing follows the end or error frame, but for the one empty message that

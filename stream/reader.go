@@ -29,6 +29,13 @@ type Next func(ctx context.Context) (*nats.Msg, error)
 //
 // Read does not unsubscribe.
 func Read(ctx context.Context, next Next, silence time.Duration) iter.Seq2[llm.Frame, error] {
+	return ReadFrom(ctx, next, 1, silence)
+}
+
+// ReadFrom is Read for a reader that wants the frames from number want on. As
+// long as nothing of the answer has been yielded a frame may have number 1
+// again: another worker has begun the request anew, and numbers count from there.
+func ReadFrom(ctx context.Context, next Next, want uint64, silence time.Duration) iter.Seq2[llm.Frame, error] {
 	return func(yield func(llm.Frame, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -38,17 +45,25 @@ func Read(ctx context.Context, next Next, silence time.Duration) iter.Seq2[llm.F
 			defer timer.Stop()
 			rearm = func() { timer.Reset(silence) }
 		}
-		for want := uint64(1); ; want++ {
-			frame, err := receive(ctx, next, want)
+		for anew := want == 1; ; want++ {
+			frame, err := receive(ctx, next, want, anew)
 			if !yield(frame, err) || err != nil || frame.Terminal() {
 				return
 			}
+			want = frame.Seq
+			anew = anew && !committed(&frame)
 			rearm()
 		}
 	}
 }
 
-func receive(ctx context.Context, next Next, want uint64) (llm.Frame, error) {
+// committed reports whether a frame carries a part of the answer, so that no
+// other worker may begin it anew.
+func committed(f *llm.Frame) bool {
+	return f.Type == llm.FrameDelta || f.Type == llm.FrameToolCall
+}
+
+func receive(ctx context.Context, next Next, want uint64, anew bool) (llm.Frame, error) {
 	msg, err := next(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -69,7 +84,7 @@ func receive(ctx context.Context, next Next, want uint64) (llm.Frame, error) {
 		}
 		return llm.Frame{}, err
 	}
-	if frame.Seq != want {
+	if frame.Seq != want && !(anew && frame.Seq == 1) {
 		return llm.Frame{}, &GapError{Want: want, Got: frame.Seq}
 	}
 	if frame.Type == llm.FrameError {

@@ -131,6 +131,31 @@ func TestNobodyToAnswerIsNoResponders(t *testing.T) {
 	}
 }
 
+// Until something of the answer was shown, another worker may begin anew.
+func TestNumbersMayBeginAnewBeforeTheAnswer(t *testing.T) {
+	const ping, start, text, end = `{"seq":1,"type":"ping"}`, `{"seq":2,"type":"start"}`, `{"seq":3,"type":"delta","text":"a"}`, `{"seq":4,"type":"end","response":{"served_by":"model"}}`
+	read := func(want uint64, payloads ...string) (n int, err error) {
+		for _, e := range stream.ReadFrom(t.Context(), script(payloads...), want, 0) {
+			if n, err = n+1, e; err != nil {
+				return n - 1, err
+			}
+		}
+		return n, err
+	}
+	n, err := read(1, ping, start, ping, start, text, end)
+	require.NoError(t, err)
+	require.Equal(t, 6, n)
+	n, err = read(3, text, end)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	for _, lost := range []error{second(read(1, ping, start, text, ping)), second(read(1, ping, text)), second(read(3, ping))} {
+		_, ok := errors.AsType[*stream.GapError](lost)
+		require.True(t, ok, "%v", lost)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
 func TestToolCallsAreAssembledByIndex(t *testing.T) {
 	var a stream.Assembly
 	for _, f := range []llm.Frame{

@@ -248,3 +248,38 @@ func BenchmarkWriteFrame(b *testing.B) {
 	}
 	require.NoError(b, out.Write(end("")))
 }
+
+func TestFramesAreCapturedWithTheSameNumbers(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		w := connect(t)
+		kept, err := w.caller.SubscribeSync("kept")
+		require.NoError(t, err)
+		flush(t, w.caller)
+		out := stream.NewWriter(w.worker, stream.Target{Subject: subject, Capture: "kept", Greet: true, PingEvery: time.Second})
+		require.NoError(t, out.Write(delta("a")))
+		natstest.Advance(1500 * time.Millisecond)
+		require.NoError(t, out.Write(end("a")))
+		for range 4 {
+			live, err := w.sub.NextMsgWithContext(t.Context())
+			require.NoError(t, err)
+			again, err := kept.NextMsgWithContext(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, string(live.Data), string(again.Data))
+			require.Empty(t, again.Header)
+		}
+	})
+}
+
+func TestAStoppedWriterSaysNothingMore(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		w := connect(t)
+		out := stream.NewWriter(w.worker, stream.Target{Subject: subject, PingEvery: time.Second})
+		natstest.Advance(1500 * time.Millisecond)
+		out.Stop()
+		require.ErrorIs(t, out.Write(delta("a")), stream.ErrEnded)
+		natstest.Advance(time.Minute)
+		n, _, err := w.sub.Pending()
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}

@@ -18,6 +18,13 @@ type Target struct {
 	Subject string
 	Inbox   bool // Subject is a reply inbox: one empty message follows the last frame
 
+	// Capture is a second subject that gets every frame, without headers; empty for
+	// none. It is for readers that come back.
+	Capture string
+
+	// Greet sends a ping at once, so that a reader knows that there is a worker.
+	Greet bool
+
 	// PingEvery is the longest silence; 0 sends no pings.
 	PingEvery time.Duration
 
@@ -51,15 +58,28 @@ type Writer struct {
 }
 
 // NewWriter starts a stream, whose first ping comes after PingEvery. It must be
-// ended by Write of an end or error frame, which also stops the pings.
+// ended by Write of an end or error frame, or by Stop; both stop the pings.
 func NewWriter(nc *nats.Conn, to Target) *Writer {
 	w := &Writer{nc: nc, to: to, asked: time.Now()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if to.PingEvery > 0 {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.ping = time.AfterFunc(to.PingEvery, w.sendPing)
 	}
+	if to.Greet {
+		_ = w.publish(llm.Frame{Type: llm.FramePing}) // a loss shows as a gap
+	}
 	return w
+}
+
+// Stop ends a stream without a last frame, for one that carries pings alone.
+func (w *Writer) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.ping != nil {
+		w.ping.Stop()
+	}
 }
 
 // Write publishes one frame and numbers it. Reasoning, pings and empty deltas
@@ -186,6 +206,9 @@ func (w *Writer) publish(f llm.Frame) error {
 	}
 	if err = w.send(&w.last); errors.Is(err, nats.ErrMaxPayload) {
 		return err
+	}
+	if w.to.Capture != "" {
+		err = errors.Join(err, w.nc.Publish(w.to.Capture, w.buf))
 	}
 	w.seq++
 	if w.ping != nil {

@@ -4,6 +4,8 @@ package subjects
 const (
 	HeaderRequestID   = "Llm-Request-Id"
 	HeaderTimeoutMS   = "Llm-Timeout-Ms" // remaining time in ms: relative, so that no two clocks are compared
+	HeaderPingMS      = "Llm-Ping-Ms"    // longest silence the caller wants, in ms
+	HeaderFromSeq     = "Llm-From-Seq"   // first frame that a reader who comes back wants
 	HeaderTenant      = "Llm-Tenant"     // a claim, trusted in single-tenant mode only
 	HeaderClass       = "Llm-Class"
 	HeaderTraceParent = "traceparent" // W3C trace context

@@ -13,6 +13,9 @@ const (
 	Requests       = "llm.complete.*"   // a request: llm.complete.<feature>
 	TenantRequests = "llm.complete.*.*" // as an account import maps it: llm.complete.<feature>.<tenant>
 	Cancels        = "llm.cancel.*"
+	Resumes        = "llm.resume.*"   // a reader who comes back: llm.resume.<request-id>
+	TenantResumes  = "llm.resume.*.*" // as an account import maps it: llm.resume.<request-id>.<tenant>
+	Replays        = "llm.replay.>"   // frames of resumable answers, which JetStream keeps
 	Failures       = "llm.failures.>"
 	Events         = "llm.events.>"
 	BreakerChanges = "llm.kv.breakers.>" // republished by the llm_breakers bucket
@@ -31,6 +34,8 @@ const (
 const (
 	completePrefix = "llm.complete."
 	streamPrefix   = "llm.stream."
+	replayPrefix   = "llm.replay."
+	resumePrefix   = "llm.resume."
 	cancelPrefix   = "llm.cancel."
 	failurePrefix  = "llm.failures."
 	eventPrefix    = "llm.events."
@@ -57,11 +62,36 @@ func ParseComplete(subject string) (feature, tenant string, ok bool) {
 
 // Stream is the subject that the frames of one answer go to. With a tenant it
 // is llm.stream.<tenant>.<request-id>. Both are escaped.
-func Stream(tenant, requestID string) string {
+func Stream(tenant, requestID string) string { return streamPrefix + owned(tenant, requestID) }
+
+// Replay is the subject on which the frames of one resumable answer are kept.
+// With a tenant it is llm.replay.<tenant>.<request-id>. Both are escaped.
+func Replay(tenant, requestID string) string { return replayPrefix + owned(tenant, requestID) }
+
+func owned(tenant, requestID string) string {
 	if tenant == "" {
-		return streamPrefix + Escape(requestID)
+		return Escape(requestID)
 	}
-	return streamPrefix + Escape(tenant) + "." + Escape(requestID)
+	return Escape(tenant) + "." + Escape(requestID)
+}
+
+// Resume is the subject on which a reader asks for the frames of a resumable
+// answer.
+func Resume(requestID string) string { return resumePrefix + Escape(requestID) }
+
+// ParseResume splits the subject of a reader. tenant is empty unless an account
+// import added it.
+func ParseResume(subject string) (requestID, tenant string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, resumePrefix)
+	if !ok {
+		return "", "", false
+	}
+	token, tenant, hasTenant := strings.Cut(rest, ".")
+	if hasTenant && (tenant == "" || strings.Contains(tenant, ".")) {
+		return "", "", false
+	}
+	requestID, ok = Unescape(token)
+	return requestID, tenant, ok
 }
 
 // Cancel is the subject that stops the request of that id.

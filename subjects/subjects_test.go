@@ -42,6 +42,15 @@ func TestRoundTrips(t *testing.T) {
 	id, ok := subjects.ParseCancel(subjects.Cancel("a.b*c"))
 	require.True(t, ok)
 	require.Equal(t, "a.b*c", id)
+	require.Equal(t, "llm.replay.abc", subjects.Replay("", "abc"))
+	require.Equal(t, "llm.replay.t.abc", subjects.Replay("t", "abc"))
+	id, tenant, ok := subjects.ParseResume(subjects.Resume("a.b") + ".acme")
+	require.True(t, ok)
+	require.Equal(t, []string{"a.b", "acme"}, []string{id, tenant})
+	for _, bad := range []string{"llm.resume.a.b.c", "llm.resume.a.", "llm.resume.=zz", "llm.cancel.a"} {
+		_, _, ok := subjects.ParseResume(bad)
+		require.False(t, ok, bad)
+	}
 	key := subjects.BreakerKey("openai", "gpt-4.1:mini/x")
 	require.Equal(t, "openai.gpt-4=2E1=3Amini=2Fx", key)
 	provider, model, ok := subjects.ParseBreakerKey(key)

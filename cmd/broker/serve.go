@@ -32,6 +32,8 @@ Settings come from the environment:
   LLMBUS_JOB_EXPIRY       how long a job that does not say may wait for its answer (24h)
   LLMBUS_RESULT_TTL       how long answers of jobs are kept (24h)
   LLMBUS_IDEMPOTENCY_TTL  how long an idempotency key counts (24h)
+  LLMBUS_REPLAY_TTL       how long frames of resumable streams are kept (5m)
+  LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
   LLMBUS_WORKER_NAME      for people (host and process id)
   LLMBUS_LOG_LEVEL        debug, info, warn or error (info)
   LLMBUS_LOG_FORMAT       text or json (text)

@@ -43,6 +43,8 @@ func TestEnvironmentRefusals(t *testing.T) {
 		{map[string]string{"MAX_TIMEOUT": "25h"}, "LLMBUS_MAX_TIMEOUT: must be above 0 and at most 24h, not 25h0m0s"},
 		{map[string]string{"SHUTDOWN_GRACE": "-1s"}, "LLMBUS_SHUTDOWN_GRACE: must be 0s to 1h, not -1s"},
 		{map[string]string{"IDEMPOTENCY_TTL": "5m"}, "LLMBUS_IDEMPOTENCY_TTL: must be at least 1s and not below LLMBUS_MAX_TIMEOUT, not 5m0s"},
+		{map[string]string{"REPLAY_TTL": "0"}, "LLMBUS_REPLAY_TTL: must be at least 1s, not 0s"},
+		{map[string]string{"REPLAY_BYTES": "1"}, "LLMBUS_REPLAY_BYTES: must be at least 1048576, not 1"},
 		{map[string]string{"CACHE_TTL": "0"}, "LLMBUS_CACHE_TTL: must be at least 1s, not 0s"},
 		{map[string]string{"LOG_FORMAT": "xml"}, `LLMBUS_LOG_FORMAT: must be text or json, not "xml"`},
 		{map[string]string{"TENANTS": "true", "TENANT_HEADER": "true"}, "LLMBUS_TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing"},

@@ -16,8 +16,12 @@ import (
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/once"
+	"github.com/llmbus/llmbus/replay"
 	"github.com/llmbus/llmbus/subjects"
 )
+
+// replayPatience bounds how long the store of frames is waited for.
+const replayPatience = 10 * time.Second
 
 // readPatience bounds how long the first read of the buckets may take.
 const readPatience = 30 * time.Second
@@ -33,6 +37,7 @@ type worker struct {
 	router   *chain.Router
 	once     *once.Once
 	policy   *policy
+	replay   bus.Replay // nil where JetStream has no room for it
 	events   *events
 	streams  *jobs.Streams
 }
@@ -51,6 +56,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.streams, err = jobs.Open(ctx, js, buckets.Jobs, jobs.StreamOptions{Options: options, AckWait: a.env.JobAckWait, ResultTTL: a.env.ResultTTL}); err != nil {
 		return nil, err
 	}
+	w.replay = openReplay(ctx, a, js)
 	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
 		return nil, err
 	}
@@ -80,6 +86,19 @@ func openBuckets(ctx context.Context, nc *nats.Conn, o kv.Options) (*kv.Buckets,
 	return buckets, err
 }
 
+// openReplay opens the store of frames. Without it a worker serves all but
+// readers that come back, so that a server without memory for it is no obstacle.
+func openReplay(ctx context.Context, a *App, js jetstream.JetStream) bus.Replay {
+	ctx, cancel := context.WithTimeout(ctx, replayPatience)
+	defer cancel()
+	store, err := replay.Open(ctx, js, replay.Options{MaxAge: a.env.ReplayTTL, MaxBytes: a.env.ReplayBytes, Replicas: a.env.KVReplicas})
+	if err != nil {
+		a.log.Warn("frames are not kept, so that resumable streams are ordinary ones", "error", err)
+		return nil
+	}
+	return store
+}
+
 func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 	w.router.Cut(flags)
 	w.events.flips(flips)
@@ -87,7 +106,7 @@ func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 
 func (w *worker) newBus() (*bus.Worker, error) {
 	return bus.New(bus.Config{
-		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.once, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
+		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.once, Replay: w.replay, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
 		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
 		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
 	})

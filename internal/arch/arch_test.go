@@ -25,7 +25,7 @@ const (
 var levels = map[string]int{
 	"internal/scan": -1,
 	"llm":           0, "subjects": 0,
-	"kv": 1, "stream": 1, "provider": 1,
+	"kv": 1, "stream": 1, "replay": 1, "provider": 1,
 	"provider/wire": 2, "breaker": 2,
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
@@ -41,7 +41,7 @@ var levels = map[string]int{
 
 // narrow packages may import less than their level allows.
 var narrow = map[string][]string{
-	"internal/scan": {}, "llm": {"internal/scan"}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"},
+	"internal/scan": {}, "llm": {"internal/scan"}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"}, "replay": {"subjects"},
 	"bus": {"llm", "subjects", "stream"}, "client": {"llm", "subjects", "stream"},
 	"jobs":  {"llm", "subjects", "kv"},
 	"chain": {"llm", "provider", "breaker", "kv"},
@@ -50,7 +50,7 @@ var narrow = map[string][]string{
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|breaker|bus|jobs|client|once|internal/(app|config|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|internal/(app|config|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 }
 
@@ -181,7 +181,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 }
 
 // subjectLiteral is a subject spelt where it should be named.
-var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|cancel|follow|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
+var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|replay|resume|cancel|follow|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
 
 func TestSubjectsAreSpeltOnce(t *testing.T) {
 	for _, s := range sources(t) {

@@ -1,0 +1,54 @@
+package app_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/client"
+	"github.com/llmbus/llmbus/internal/natstest"
+	"github.com/llmbus/llmbus/llm"
+)
+
+// resume asks for a resumable stream and then reads it again.
+func resume(t *testing.T, c *client.Client) (first *llm.Response, again error) {
+	t.Helper()
+	req := question("default", "hello")
+	req.ID, req.Resumable = "r1", true
+	for f, err := range c.Stream(t.Context(), req) {
+		require.NoError(t, err)
+		first = f.Response
+	}
+	for _, err := range c.Resume(t.Context(), "r1", 1) {
+		again = err
+	}
+	return first, again
+}
+
+func TestFramesAreKept(t *testing.T) {
+	srv := natstest.ListenServer(t)
+	p := start(t, joining(srv), echoConfig)
+	c, err := client.New(srv.Dial(), client.WithTimeout(patience))
+	require.NoError(t, err)
+	first, again := resume(t, c)
+	require.NoError(t, again)
+	require.Equal(t, "echo: hello", first.Content)
+	require.Empty(t, first.Warnings)
+	p.ended(t)
+}
+
+// A server without memory for frames is no reason not to answer.
+func TestWithoutRoomFramesAreNotKept(t *testing.T) {
+	srv := natstest.ListenServer(t, func(o *server.Options) { o.JetStreamMaxMemory = 1 << 20 })
+	p := start(t, joining(srv), echoConfig)
+	c, err := client.New(srv.Dial(), client.WithTimeout(time.Second))
+	require.NoError(t, err)
+	first, again := resume(t, c)
+	require.ErrorIs(t, again, llm.ErrUnavailable)
+	require.Equal(t, "echo: hello", first.Content)
+	require.Equal(t, []string{"resumable was ignored: this fleet keeps no frames"}, first.Warnings)
+	require.Contains(t, p.log.String(), "frames are not kept")
+	p.ended(t)
+}
