@@ -11,8 +11,8 @@ import (
 	"github.com/llmbus/llmbus/subjects"
 )
 
-// job is an admitted request.
-type job struct {
+// admitted is a request that the worker has taken on.
+type admitted struct {
 	req      *llm.Request
 	deadline time.Time
 	reply    string // where the whole Response goes, or the frames if there is no subject for them; may be empty
@@ -24,11 +24,11 @@ type job struct {
 }
 
 // inbox reports whether the frames go to the reply subject.
-func (j *job) inbox() bool { return j.frames != "" && j.frames == j.reply }
+func (j *admitted) inbox() bool { return j.frames != "" && j.frames == j.reply }
 
 // admit decodes a request and decides where its answer goes. It does not look
 // at the reply subject's shape.
-func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*job, error) {
+func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*admitted, error) {
 	id := msg.Header.Get(subjects.HeaderRequestID)
 	if id != "" && !subjects.ValidRequestID(id) {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "%s must be 1 to %d printable ASCII characters without space", subjects.HeaderRequestID, subjects.MaxRequestID)
@@ -41,7 +41,7 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*job, error) {
 	if req.Feature, req.Tenant, ok = subjects.ParseComplete(msg.Subject); !ok {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "the feature in the subject must be %s", subjects.FeatureRule)
 	}
-	j := &job{req: req, reply: msg.Reply}
+	j := &admitted{req: req, reply: msg.Reply}
 	if err := j.route(id); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*job, error) {
 
 // route decides where frames go. The subject carries the tenant only where the
 // request's own subject did, since the caller must know it.
-func (j *job) route(id string) error {
+func (j *admitted) route(id string) error {
 	switch {
 	case !j.req.Stream:
 	case streamsToReply(j.req.StreamTo, id):

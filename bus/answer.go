@@ -22,7 +22,7 @@ type answer struct {
 	finished atomic.Bool
 }
 
-func (w *Worker) newAnswer(j *job) *answer {
+func (w *Worker) newAnswer(j *admitted) *answer {
 	a := &answer{w: w, id: j.req.ID, reply: j.reply}
 	first, ping := w.presence.subjects(j)
 	switch {

@@ -54,7 +54,7 @@ func (w *Worker) applyHeaders(req *llm.Request, h nats.Header) error {
 
 // pace reads how often the caller wants to hear of the worker. A whole answer
 // has pings only if its caller asks for them and named the subject they go to.
-func (w *Worker) pace(j *job, id string, h nats.Header) error {
+func (w *Worker) pace(j *admitted, id string, h nats.Header) error {
 	j.pingEvery = w.cfg.PingEvery
 	text := h.Get(subjects.HeaderPingMS)
 	if text == "" {

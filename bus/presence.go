@@ -22,7 +22,7 @@ const (
 
 // subjects gives the reply subjects for a streamed request; empty asks for no
 // report. The package comment says when one is asked for.
-func (p presence) subjects(j *job) (first, ping string) {
+func (p presence) subjects(j *admitted) (first, ping string) {
 	prefix := p.inbox + "." + subjects.Escape(j.req.ID) + "."
 	if !j.inbox() {
 		return prefix + firstFrame, prefix + anyPing

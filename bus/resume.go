@@ -31,7 +31,7 @@ const (
 )
 
 // keep has the frames of a resumable answer kept.
-func (w *Worker) keep(j *job, tenant string) {
+func (w *Worker) keep(j *admitted, tenant string) {
 	if w.cfg.Replay == nil {
 		j.req.Warnings = append(j.req.Warnings, "resumable was ignored: this fleet keeps no frames")
 		return
@@ -43,7 +43,7 @@ func (w *Worker) keep(j *job, tenant string) {
 // one, that is still kept: a reader who comes back would get a piece of each.
 // What ended before any text may be begun anew. Frames of the last milliseconds
 // may not be kept yet and are not seen.
-func (w *Worker) unused(ctx context.Context, j *job) error {
+func (w *Worker) unused(ctx context.Context, j *admitted) error {
 	if j.capture == "" {
 		return nil
 	}

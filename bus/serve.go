@@ -68,7 +68,7 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 }
 
 // run works on an admitted request.
-func (w *Worker) run(ctx context.Context, j *job) {
+func (w *Worker) run(ctx context.Context, j *admitted) {
 	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
 	defer cancel()
 	a := w.newAnswer(j)
