@@ -2,6 +2,7 @@ package natstest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -74,16 +75,25 @@ func startNode(t testing.TB, i, port int, routes string) *server.Server {
 	return srv
 }
 
+// Ports that the system does not hand out by itself on Linux, to listeners
+// without a port of their own or to outgoing connections, which would take a
+// port between the moment it is found free and the start of its server.
+const firstPort, lastPort = 15000, 32000
+
 // freePorts holds n ports open together before it frees them, so that no two
 // of them are the same.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+	var ports []int
+	for tries := 0; len(ports) < n; tries++ {
+		require.Less(t, tries, 1000, "no free ports")
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			continue
+		}
 		defer func() { _ = l.Close() }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, port)
 	}
 	return ports
 }

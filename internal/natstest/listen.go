@@ -1,7 +1,6 @@
 package natstest
 
 import (
-	"net"
 	"testing"
 	"time"
 
@@ -22,13 +21,11 @@ type Listener struct {
 // shut down when t ends.
 func ListenServer(t testing.TB, change ...func(*server.Options)) *Listener {
 	t.Helper()
-	opts := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir()}
+	opts := &server.Options{Host: "127.0.0.1", Port: freePorts(t, 1)[0], JetStream: true, StoreDir: t.TempDir()}
 	for _, f := range change {
 		f(opts)
 	}
-	l := &Listener{t: t, opts: opts, Server: start(t, opts.Clone())}
-	opts.Port = l.Addr().(*net.TCPAddr).Port
-	return l
+	return &Listener{t: t, opts: opts, Server: start(t, opts.Clone())}
 }
 
 // Stop shuts the server down and waits until its port is free.
