@@ -82,7 +82,7 @@ func askKeyed(ctx context.Context, nc *nats.Conn, feature, key string, streamed 
 	return r, nil
 }
 
-const keys = 1000
+var keys = natstest.Scale(1000, 200)
 
 // duplicates sends every key twice or more, at once or after each other, half of
 // them streamed, and calls amid for each that has begun.

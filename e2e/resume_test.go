@@ -95,6 +95,7 @@ func (d *door) cut(pause time.Duration) {
 // a connection that is cut three times, after random frames and for up to
 // 250 ms; fifty are watched by a second reader, who comes later and is cut as well.
 func TestStreamsSurviveTheirConnections(t *testing.T) {
+	streams := natstest.Scale(500, 50)
 	natstest.Bubble(t, func(t *testing.T) {
 		srv := natstest.Server(t)
 		for range 3 {
@@ -102,7 +103,7 @@ func TestStreamsSurviveTheirConnections(t *testing.T) {
 		}
 		var readers sync.WaitGroup
 		var cuts cutCount
-		for i := range 500 {
+		for i := range streams {
 			prompt := fmt.Sprint("story-", i)
 			req := &llm.Request{ID: prompt, Feature: "f", Resumable: true,
 				Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text(prompt)}}}
@@ -126,7 +127,7 @@ func TestStreamsSurviveTheirConnections(t *testing.T) {
 			})
 		}
 		readers.Wait()
-		require.Equal(t, 3*550, cuts.n)
+		require.Equal(t, 3*(streams+streams/10), cuts.n)
 	})
 }
 
