@@ -40,10 +40,14 @@ func TestFleetCountsTogether(t *testing.T) {
 func TestAllCrossTheLineAtOnce(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		f := newFleet(t, 5, breaker.Settings{Threshold: 1})
-		for i := range 5 {
-			p, err := f.breakers[i].Acquire(t.Context())
+		var permits []breaker.Permit
+		for _, b := range f.breakers {
+			p, err := b.Acquire(t.Context())
 			require.NoError(t, err)
 			defer p.Done(t.Context(), breaker.Result{Kind: breaker.Failure, Why: "late"})
+			permits = append(permits, p)
+		}
+		for _, p := range permits {
 			go p.Done(t.Context(), breaker.Result{Kind: breaker.Failure, Why: "timeout"})
 		}
 		f.settled(breaker.Open)
