@@ -32,10 +32,13 @@ func (a *active) add(id string, r *running) bool {
 	return true
 }
 
-func (a *active) remove(id string) {
+// remove frees the id, unless another request has it by now.
+func (a *active) remove(id string, r *running) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.byID, id)
+	if a.byID[id] == r {
+		delete(a.byID, id)
+	}
 }
 
 func (a *active) get(id string) (*running, bool) {

@@ -19,11 +19,13 @@ type answer struct {
 	reply    string         // gets the whole Response; empty for none
 	frames   *stream.Writer // nil unless streamed
 	pings    *stream.Writer // of a whole answer; nil unless asked for
+	leave    func()         // frees the id
+	kept     bool           // readers that come back look for the id until the last frame is kept
 	finished atomic.Bool
 }
 
 func (w *Worker) newAnswer(j *admitted) *answer {
-	a := &answer{w: w, id: j.req.ID, reply: j.reply}
+	a := &answer{w: w, id: j.req.ID, reply: j.reply, leave: j.leave, kept: j.capture != ""}
 	first, ping := w.presence.subjects(j)
 	switch {
 	case j.frames != "":
@@ -58,9 +60,13 @@ func (a *answer) finish(resp *llm.Response, e *llm.Error) {
 	if a.pings != nil {
 		a.pings.Stop()
 	}
+	if !a.kept {
+		a.leave() // who has the last word may use the id again at once
+	}
 	if a.frames != nil {
 		err = a.frames.Write(lastFrame(resp, e))
 	}
+	a.leave()
 	if a.reply != "" {
 		err = errors.Join(err, a.w.respond(a.reply, a.id, resp, e))
 	}

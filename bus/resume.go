@@ -139,8 +139,9 @@ func (w *Worker) relay(ctx context.Context, msg *nats.Msg) {
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
-		w.active.add(r.key, &running{cancel: cancel})
-		defer w.active.remove(r.key)
+		reading := &running{cancel: cancel}
+		w.active.add(r.key, reading)
+		defer w.active.remove(r.key, reading)
 		err = r.run(ctx)
 	}
 	switch e, ok := errors.AsType[*llm.Error](err); {

@@ -53,13 +53,15 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if !w.active.add(j.req.ID, &running{cancel: cancel, replies: j.reply != ""}) {
+	r := &running{cancel: cancel, replies: j.reply != ""}
+	if !w.active.add(j.req.ID, r) {
 		w.refuse(msg, llm.Errorf(llm.CodeInvalidRequest, "a request with this id is under way; every request needs an id of its own"))
 		return
 	}
-	defer w.active.remove(j.req.ID)
+	j.leave = func() { w.active.remove(j.req.ID, r) }
+	defer j.leave()
 	if err := w.unused(ctx, j); err != nil {
-		w.active.remove(j.req.ID) // whose stream the refusal may have to go to
+		j.leave() // the refusal may have to go to its stream
 		e, _ := terminal(ctx, err)
 		w.refuse(msg, e)
 		return
