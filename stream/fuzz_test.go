@@ -31,15 +31,18 @@ func FuzzRead(f *testing.F) {
 		}
 		var assembly stream.Assembly
 		var seq uint64
-		ended := false
+		ended, shown := false, false
 		for frame, err := range stream.Read(t.Context(), next, 0) {
 			require.False(t, ended, "nothing follows the end")
 			if err != nil {
 				ended = true
 				continue
 			}
-			seq++
+			if seq++; frame.Seq == 1 && !shown {
+				seq = 1 // begun anew by another worker
+			}
 			require.Equal(t, seq, frame.Seq)
+			shown = shown || frame.Type == llm.FrameDelta || frame.Type == llm.FrameToolCall
 			assembly.Add(&frame)
 			ended = frame.Type == llm.FrameEnd
 		}
