@@ -15,7 +15,7 @@ test: ## run every test, as the README does
 	$(GO) test ./...
 
 race: ## run every test under the race detector, in random order
-	.ci/race
+	.ci/test -race -shuffle=on
 
 check: fmt fix vet lint tidy arch race ## all that must be clean before a commit
 
