@@ -20,17 +20,18 @@ var _ llm.Completer = (*Chain)(nil)
 
 // env is what all chains of a process share.
 type env struct {
-	switches Switches
-	queue    Queue
-	observer Observer
-	schemas  *schemas
-	calls    *calls // in flight, so that an "off now" can reach them
-	log      *slog.Logger
-	random   func() float64 // uniform in [0, 1)
+	switches  Switches
+	queue     Queue
+	observer  Observer
+	followers followers
+	schemas   *schemas
+	calls     *calls // in flight, so that an "off now" can reach them
+	log       *slog.Logger
+	random    func() float64 // uniform in [0, 1)
 }
 
 func newEnv(c Config) env {
-	e := env{switches: c.Switches, queue: c.Queue, observer: c.Observer, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
+	e := env{switches: c.Switches, queue: c.Queue, observer: c.Observer, followers: c.Followers, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -20,7 +20,7 @@ type observed struct {
 }
 
 func (s *observed) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	began := s.start(req)
+	ctx, began := s.start(ctx, req)
 	resp, err := s.next.Complete(ctx, req)
 	s.finish(ctx, req, resp, err, began)
 	return resp, err
@@ -28,7 +28,7 @@ func (s *observed) Complete(ctx context.Context, req *llm.Request) (*llm.Respons
 
 func (s *observed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
 	return func(yield func(llm.Frame, error) bool) {
-		began := s.start(req)
+		ctx, began := s.start(ctx, req)
 		var resp *llm.Response
 		var failed error = llm.ErrCancelled // what is left if the reader goes away
 		for f, err := range s.next.Stream(ctx, req) {
@@ -45,10 +45,10 @@ func (s *observed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.F
 	}
 }
 
-func (s *observed) start(req *llm.Request) time.Time {
+func (s *observed) start(ctx context.Context, req *llm.Request) (context.Context, time.Time) {
 	now := time.Now()
 	s.env.observer.Observe(Event{Name: EventRequestStarted, Time: now, RequestID: req.ID, Feature: req.Feature, Tenant: hashTenant(req.Tenant)})
-	return now
+	return s.env.followers.requestBegan(ctx, req), now
 }
 
 func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Response, err error, began time.Time) {
@@ -56,16 +56,20 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 	event := Event{Name: EventRequestSucceeded, Time: time.Now(), RequestID: req.ID, Feature: req.Feature, Tenant: hashTenant(req.Tenant), MS: elapsed.Milliseconds()}
 	attrs := append(make([]slog.Attr, 0, 24), slog.String("id", req.ID), slog.String("feature", req.Feature), slog.String("class", string(req.Class)),
 		slog.String("tenant", event.Tenant), slog.Bool("stream", req.Stream), slog.Int64("total_ms", event.MS))
-	level, attempts := slog.LevelInfo, []llm.Attempt(nil)
+	level, ending := slog.LevelInfo, Ending{Response: resp, Elapsed: elapsed}
 	if err != nil {
 		e := asError(err)
-		level, attempts = slog.LevelWarn, e.Attempts
+		level, ending = slog.LevelWarn, Ending{Error: e, Elapsed: elapsed}
 		event.Name, event.Code = EventRequestFailed, e.Code
 		attrs = append(attrs, slog.String("code", string(e.Code)), slog.Bool("degraded", e.Degraded))
 	} else {
-		attempts = resp.Attempts
+		event.FirstTokenMS = resp.Timing.FirstTokenMS
 		event.Provider, event.Model = resp.Provider, resp.Model
 		attrs = append(attrs, responseAttrs(resp)...)
+	}
+	attempts := ending.Attempts()
+	for i := range attempts {
+		event.CostUSD += attempts[i].CostUSD
 	}
 	if event.Attempts = len(attempts); event.Attempts > 0 {
 		last := &attempts[event.Attempts-1]
@@ -75,6 +79,7 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 	attrs = append(attrs, slog.Int("attempts", event.Attempts))
 	s.env.log.LogAttrs(ctx, level, "request", attrs...)
 	s.env.observer.Observe(event)
+	s.env.followers.requestEnded(ctx, req, ending)
 }
 
 func responseAttrs(resp *llm.Response) []slog.Attr {

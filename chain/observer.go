@@ -24,17 +24,19 @@ const (
 
 // Event is one thing that happened to a request. It never holds content.
 type Event struct {
-	Name      string      `json:"event"`
-	Time      time.Time   `json:"time"` // this worker's clock, for people
-	RequestID string      `json:"request_id,omitempty"`
-	Feature   string      `json:"feature,omitempty"`
-	Tenant    string      `json:"tenant,omitempty"` // hashed
-	Provider  string      `json:"provider,omitempty"`
-	Model     string      `json:"model,omitempty"`
-	Class     llm.Outcome `json:"class,omitempty"` // of the last attempt
-	Code      llm.Code    `json:"code,omitempty"`
-	Attempts  int         `json:"attempts,omitempty"`
-	MS        int64       `json:"ms,omitempty"`
+	Name         string      `json:"event"`
+	Time         time.Time   `json:"time"` // this worker's clock, for people
+	RequestID    string      `json:"request_id,omitempty"`
+	Feature      string      `json:"feature,omitempty"`
+	Tenant       string      `json:"tenant,omitempty"` // hashed
+	Provider     string      `json:"provider,omitempty"`
+	Model        string      `json:"model,omitempty"`
+	Class        llm.Outcome `json:"class,omitempty"` // of the last attempt
+	Code         llm.Code    `json:"code,omitempty"`
+	Attempts     int         `json:"attempts,omitempty"`
+	MS           int64       `json:"ms,omitempty"`
+	FirstTokenMS int64       `json:"first_token_ms,omitempty"` // of a stream that succeeded
+	CostUSD      float64     `json:"cost_usd,omitempty"`       // of all attempts
 }
 
 // Observer hears of events as they happen. It must not block.

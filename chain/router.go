@@ -22,11 +22,12 @@ type Switches interface {
 
 // Config is what a Router needs.
 type Config struct {
-	Switches Switches     // required
-	Cache    AnswerCache  // for llm.FallbackCached; nil keeps no answers
-	Queue    Queue        // for llm.FallbackQueued and InterruptQueue; nil has no jobs
-	Observer Observer     // nil hears nothing
-	Log      *slog.Logger // nil logs nothing
+	Switches  Switches    // required
+	Cache     AnswerCache // for llm.FallbackCached; nil keeps no answers
+	Queue     Queue       // for llm.FallbackQueued and InterruptQueue; nil has no jobs
+	Observer  Observer    // nil hears nothing
+	Followers []Follower
+	Log       *slog.Logger // nil logs nothing
 }
 
 // Router sends each request through the pipeline of its feature. Features may

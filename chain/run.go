@@ -115,6 +115,7 @@ func (r *run) acquire(ctx context.Context, t *Target) (breaker.Permit, error) {
 
 // attempt makes one call, books it and tells the breaker.
 func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *provider.Failure) {
+	ctx = r.env.followers.attemptBegan(ctx, r.req, t)
 	ctx, leave := r.env.calls.enter(ctx, r.req, t)
 	defer leave()
 	if r.served != nil && r.served != t {
@@ -136,6 +137,7 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 		booked.Usage = estimate(r.req, r.received)
 	}
 	book(booked, t, resp, failure)
+	r.env.followers.attemptEnded(ctx, r.req, booked)
 	r.report(ctx, t, failure, allowed)
 	return resp, failure
 }
