@@ -6,10 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// active holds the requests under way by their id.
+// active holds the requests under way by their key.
 type active struct {
-	mu   sync.Mutex
-	byID map[string]*running
+	mu    sync.Mutex
+	byKey map[string]*running
+}
+
+// activeKey is the key of a request: ids of different tenants are different
+// ones. tenant is that of the subject, and neither it nor the id holds a space.
+func activeKey(tenant, id string) string {
+	if tenant == "" {
+		return id
+	}
+	return tenant + " " + id
 }
 
 // running is one request under way.
@@ -19,36 +28,36 @@ type running struct {
 	unheard atomic.Bool // nobody listened to the stream when it began
 }
 
-func newActive() *active { return &active{byID: make(map[string]*running)} }
+func newActive() *active { return &active{byKey: make(map[string]*running)} }
 
-// add reports false if a request of that id is under way.
-func (a *active) add(id string, r *running) bool {
+// add reports false if a request of that key is under way.
+func (a *active) add(key string, r *running) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, taken := a.byID[id]; taken {
+	if _, taken := a.byKey[key]; taken {
 		return false
 	}
-	a.byID[id] = r
+	a.byKey[key] = r
 	return true
 }
 
-// remove frees the id, unless another request has it by now.
-func (a *active) remove(id string, r *running) {
+// remove frees the key, unless another request has it by now.
+func (a *active) remove(key string, r *running) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byID[id] == r {
-		delete(a.byID, id)
+	if a.byKey[key] == r {
+		delete(a.byKey, key)
 	}
 }
 
-func (a *active) get(id string) (*running, bool) {
+func (a *active) get(key string) (*running, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r, ok := a.byID[id]
+	r, ok := a.byKey[key]
 	return r, ok
 }
 
-func (a *active) has(id string) bool {
-	_, ok := a.get(id)
+func (a *active) has(key string) bool {
+	_, ok := a.get(key)
 	return ok
 }

@@ -14,6 +14,7 @@ import (
 // admitted is a request that the worker has taken on.
 type admitted struct {
 	req      *llm.Request
+	key      string // among the requests under way
 	deadline time.Time
 	reply    string // where the whole Response goes, or the frames if there is no subject for them; may be empty
 	frames   string // where frames go, empty unless streamed
@@ -40,7 +41,10 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*admitted, error) {
 	}
 	var ok bool
 	if req.Feature, req.Tenant, ok = subjects.ParseComplete(msg.Subject); !ok {
-		return nil, llm.Errorf(llm.CodeInvalidRequest, "the feature in the subject must be %s", subjects.FeatureRule)
+		return nil, errSubject
+	}
+	if w.cfg.Tenants && req.Tenant == "" {
+		return nil, errNoTenant
 	}
 	j := &admitted{req: req, reply: msg.Reply}
 	if err := j.route(id); err != nil {
@@ -61,6 +65,7 @@ func (w *Worker) admit(msg *nats.Msg, arrived time.Time) (*admitted, error) {
 	if req.ID = id; id == "" {
 		req.ID = rand.Text()
 	}
+	j.key = activeKey(tenant, req.ID)
 	if req.Resumable {
 		w.keep(j, tenant)
 	}

@@ -126,7 +126,7 @@ func (w *Worker) refuse(msg *nats.Msg, e *llm.Error) {
 		err = w.oneFrame(stream.Target{Subject: msg.Reply, Inbox: true, Header: frameHeader(id)}, e)
 	case msg.Reply != "":
 		err = w.respond(msg.Reply, id, nil, e)
-	case id != "" && !w.active.has(id):
+	case id != "" && !w.active.has(activeKey(tenant, id)):
 		err = w.oneFrame(stream.Target{Subject: subjects.Stream(tenant, id), Header: frameHeader(id)}, e)
 	default:
 		w.unanswerable()

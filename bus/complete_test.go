@@ -178,19 +178,6 @@ func TestTooLargeAnswersSaySo(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestRequestsOfTenantsByAccount(t *testing.T) {
-	natstest.Bubble(t, func(t *testing.T) {
-		p := fake.New()
-		r := start(t, model{p}, func(c *bus.Config) { c.Tenants = true })
-		m := msg(`{"prompt":"hi","stream":true}`, subjects.HeaderRequestID, "1", subjects.HeaderTenant, "other")
-		m.Subject += ".ACME"
-		frames := r.listen(t, subjects.Stream("ACME", "1"))
-		r.ask(t, m)
-		require.Equal(t, "ACME", p.Calls()[0].Request.Tenant)
-		require.NotEmpty(t, received(t, frames))
-	})
-}
-
 func TestConfigIsChecked(t *testing.T) {
 	nc, c := natstest.Connect(t, natstest.Server(t)), model{fake.New()}
 	for want, cfg := range map[string]bus.Config{

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
 )
 
 var (
@@ -14,6 +15,12 @@ var (
 
 	errNoEnd    = errors.New("the stream stopped without an end frame")
 	errNoAnswer = errors.New("the completer gave neither an answer nor an error")
+
+	errSubject = llm.Errorf(llm.CodeInvalidRequest, "the feature in the subject must be %s, and a tenant behind it %s, escaped", subjects.FeatureRule, subjects.TenantRule)
+
+	// errNoTenant keeps requests of nobody from those who may do more than any
+	// tenant: no limit and no switch of a tenant would hold for them.
+	errNoTenant = llm.Errorf(llm.CodePolicyDenied, "this fleet serves tenants only, and the subject has none: publish through the import of a tenant's account, or with the tenant as the last token")
 )
 
 // terminal makes of an error what the caller gets. expected is false for an

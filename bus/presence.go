@@ -11,8 +11,8 @@ import (
 )
 
 // presence makes the reply subjects on which the server reports that nobody
-// listens: <inbox>.<request id>.first for a stream's first frame, and
-// <inbox>.<request id>.ping.
+// listens: <inbox>.<key>.first for a stream's first frame, and <inbox>.<key>.ping,
+// where the key is that of the request among those under way.
 type presence struct{ inbox string }
 
 const (
@@ -23,7 +23,7 @@ const (
 // subjects gives the reply subjects for a streamed request; empty asks for no
 // report. The package comment says when one is asked for.
 func (p presence) subjects(j *admitted) (first, ping string) {
-	prefix := p.inbox + "." + subjects.Escape(j.req.ID) + "."
+	prefix := p.inbox + "." + subjects.Escape(j.key) + "."
 	if !j.inbox() {
 		return prefix + firstFrame, prefix + anyPing
 	}
@@ -47,11 +47,11 @@ func (w *Worker) onPresence(msg *nats.Msg) {
 		return
 	}
 	token, kind, _ := strings.Cut(strings.TrimPrefix(msg.Subject, w.presence.inbox+"."), ".")
-	id, ok := subjects.Unescape(token)
+	key, ok := subjects.Unescape(token)
 	if !ok {
 		return
 	}
-	r, ok := w.active.get(id)
+	r, ok := w.active.get(key)
 	switch {
 	case !ok:
 	case kind == firstFrame && r.replies:
@@ -62,11 +62,13 @@ func (w *Worker) onPresence(msg *nats.Msg) {
 	}
 }
 
-// onCancel takes a llm.cancel.<request-id>.
+// onCancel takes a llm.cancel.<request-id>, which stops a request of no tenant
+// or, with the tenant behind it, one of that tenant.
 func (w *Worker) onCancel(msg *nats.Msg) {
-	id, ok := subjects.ParseCancel(msg.Subject)
-	if ok && !w.cancelled(id) {
-		time.AfterFunc(overtaking, func() { w.cancelled(id) })
+	id, tenant, ok := subjects.ParseCancel(msg.Subject)
+	key := activeKey(tenant, id)
+	if ok && !w.cancelled(key) {
+		time.AfterFunc(overtaking, func() { w.cancelled(key) })
 	}
 }
 
@@ -74,8 +76,8 @@ func (w *Worker) onCancel(msg *nats.Msg) {
 // on another subscription than its request and can overtake it.
 const overtaking = 100 * time.Millisecond
 
-func (w *Worker) cancelled(id string) bool {
-	r, ok := w.active.get(id)
+func (w *Worker) cancelled(key string) bool {
+	r, ok := w.active.get(key)
 	if ok {
 		w.stats.cancels.Add(1)
 		r.cancel(llm.ErrCancelled)

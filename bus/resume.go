@@ -168,8 +168,11 @@ func (w *Worker) endRelay(reply string, e *llm.Error) {
 
 func (w *Worker) newRelay(msg *nats.Msg) (*relay, error) {
 	id, tenant, ok := subjects.ParseResume(msg.Subject)
-	if !ok || !subjects.ValidRequestID(id) {
+	switch {
+	case !ok || !subjects.ValidRequestID(id):
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "the subject must be that of a request id")
+	case w.cfg.Tenants && tenant == "":
+		return nil, errNoTenant
 	}
 	from := uint64(1)
 	if text := msg.Header.Get(subjects.HeaderFromSeq); text != "" {

@@ -54,11 +54,11 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &running{cancel: cancel, replies: j.reply != ""}
-	if !w.active.add(j.req.ID, r) {
+	if !w.active.add(j.key, r) {
 		w.refuse(msg, llm.Errorf(llm.CodeInvalidRequest, "a request with this id is under way; every request needs an id of its own"))
 		return
 	}
-	j.leave = func() { w.active.remove(j.req.ID, r) }
+	j.leave = func() { w.active.remove(j.key, r) }
 	defer j.leave()
 	if err := w.unused(ctx, j); err != nil {
 		j.leave() // the refusal may have to go to its stream

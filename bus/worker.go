@@ -88,10 +88,15 @@ func (w *Worker) listen() (stop func(), err error) {
 			_ = sub.Unsubscribe() // fails only with the connection
 		}
 	}
-	for subject, handle := range map[string]nats.MsgHandler{
+	wanted := map[string]nats.MsgHandler{
 		subjects.Cancels:          w.onCancel,
 		w.presence.inbox + ".*.*": w.onPresence,
-	} {
+	}
+	if w.cfg.Tenants {
+		delete(wanted, subjects.Cancels)
+		wanted[subjects.TenantCancels] = w.onCancel
+	}
+	for subject, handle := range wanted {
 		sub, err := w.cfg.Conn.Subscribe(subject, handle)
 		if err != nil {
 			stop()

@@ -44,10 +44,10 @@ func (c *Client) newCall(req *llm.Request, stream bool) (*call, error) {
 	if req.TraceParent != "" {
 		header[subjects.HeaderTraceParent] = []string{req.TraceParent}
 	}
-	if tenant := c.tenant; tenant != "" {
-		header[subjects.HeaderTenant] = []string{tenant}
+	if c.claim != "" {
+		header[subjects.HeaderTenant] = []string{c.claim}
 	}
-	return &call{id: id, subject: subjects.Complete(req.Feature), header: header, payload: payload, resumable: wire.Resumable}, nil
+	return &call{id: id, subject: subjects.CompleteOf(req.Feature, c.tenant), header: header, payload: payload, resumable: wire.Resumable}, nil
 }
 
 // askForPings has the worker give three signs of life in each span of silence.

@@ -20,7 +20,8 @@ type Client struct {
 	timeout      time.Duration
 	silence      time.Duration
 	redispatches int
-	tenant       string
+	tenant       string // in the subjects
+	claim        string // in a header
 
 	heard atomic.Bool // signs of life reach this client
 }
@@ -94,4 +95,4 @@ func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc
 
 // cancel tells the workers to stop. It fails only with the connection, and then
 // pings that nobody hears tell them.
-func (c *Client) cancel(id string) { _ = c.nc.Publish(subjects.Cancel(id), nil) }
+func (c *Client) cancel(id string) { _ = c.nc.Publish(subjects.CancelOf(id, c.tenant), nil) }

@@ -23,7 +23,7 @@ import (
 func TestCompleteAsksAWorker(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		p := fake.New(fake.Answer("hello"))
-		r := newRig(t, client.WithTenant("acme"))
+		r := newRig(t, client.WithTenantHeader("acme"))
 		r.work(t, model{p}, func(c *bus.Config) { c.TenantHeader = true })
 		req := ask()
 		req.Class, req.TraceParent, req.Stream = llm.ClassBackground, "00-x", true
@@ -224,7 +224,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestOptionsAreChecked(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Server(t))
-	for _, opt := range []client.Option{client.WithTimeout(0), client.WithSilence(-1), client.WithTenant("a b")} {
+	for _, opt := range []client.Option{client.WithTimeout(0), client.WithSilence(-1), client.WithTenant("a b"), client.WithTenantHeader("")} {
 		_, err := client.New(nc, opt)
 		require.Error(t, err)
 	}

@@ -27,14 +27,14 @@ func (c *Client) Submit(ctx context.Context, req *llm.Request) (*llm.Job, error)
 	if err != nil {
 		return nil, err
 	}
-	msg := &nats.Msg{Subject: subjects.Job(req.Feature), Header: call.header, Data: call.payload}
-	if _, err := js.PublishMsg(ctx, msg, jetstream.WithMsgID(call.id)); err != nil {
+	msg := &nats.Msg{Subject: subjects.JobOf(req.Feature, c.tenant), Header: call.header, Data: call.payload}
+	if _, err := js.PublishMsg(ctx, msg, jetstream.WithMsgID(subjects.JobKey(c.tenant, call.id))); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, c.translate(err, msg)
 	}
-	return &llm.Job{ID: call.id, Result: subjects.Result("", call.id)}, nil
+	return &llm.Job{ID: call.id, Result: subjects.Result(c.tenant, call.id)}, nil
 }
 
 // lookAgain is how often the streams are asked for the end of a job, in case
@@ -42,16 +42,14 @@ func (c *Client) Submit(ctx context.Context, req *llm.Request) (*llm.Job, error)
 const lookAgain = 10 * time.Second
 
 // Result waits for the end of a job, or reads it if it is there already. The
-// error of a job that was given up is that of its dead letter.
+// error of a job that was given up is that of its dead letter. The job is found
+// by its ID: where tenants are accounts, the subject that a worker knows is not
+// the one that its caller listens to.
 func (c *Client) Result(ctx context.Context, job *llm.Job) (*llm.Response, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	js, err := jetstream.New(c.nc)
-	if err != nil {
-		return nil, err
-	}
 	messages := make(chan *nats.Msg, 2)
-	for _, subject := range []string{job.Result, subjects.DeadLetterOf(job.Result)} {
+	for _, subject := range []string{subjects.Result(c.tenant, job.ID), subjects.DeadLetter("*", c.tenant, job.ID)} {
 		sub, err := c.nc.ChanSubscribe(subject, messages)
 		if err != nil {
 			return nil, llm.Errorf(llm.CodeUnavailable, "listening over NATS: %w", err)
@@ -61,7 +59,7 @@ func (c *Client) Result(ctx context.Context, job *llm.Job) (*llm.Response, error
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		if msg := stored(ctx, js, job); msg != nil {
+		if msg := c.stored(ctx, job); msg != nil {
 			return endOf(msg)
 		}
 		select {
@@ -76,16 +74,13 @@ func (c *Client) Result(ctx context.Context, job *llm.Job) (*llm.Response, error
 
 // stored reads the end of a job from its stream; nil if there is none, or none
 // can be read now.
-func stored(ctx context.Context, js jetstream.JetStream, job *llm.Job) *nats.Msg {
+func (c *Client) stored(ctx context.Context, job *llm.Job) *nats.Msg {
 	ctx, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
-	for name, subject := range map[string]string{subjects.ResultsStream: job.Result, subjects.DeadStream: subjects.DeadLetterOf(job.Result)} {
-		s, err := js.Stream(ctx, name)
-		if err != nil {
-			continue
-		}
-		if msg, err := s.GetLastMsgForSubject(ctx, subject); err == nil {
-			return &nats.Msg{Subject: msg.Subject, Header: msg.Header, Data: msg.Data}
+	for _, subject := range []string{subjects.StoredResult(c.tenant, job.ID), subjects.StoredDeadLetter(c.tenant, job.ID)} {
+		msg, err := c.nc.RequestWithContext(ctx, subject, nil)
+		if err == nil && msg.Header.Get(subjects.HeaderStatus) == "" { // otherwise the server says why there is none
+			return msg
 		}
 	}
 	return nil

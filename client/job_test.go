@@ -29,7 +29,7 @@ func TestJob(t *testing.T) {
 		require.ErrorIs(t, err, llm.ErrUnavailable, "there is no stream")
 
 		for name, subject := range map[string]string{subjects.JobsStream: subjects.Jobs, subjects.ResultsStream: subjects.Results, subjects.DeadStream: subjects.Dead} {
-			_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Storage: jetstream.MemoryStorage})
+			_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Storage: jetstream.MemoryStorage, AllowDirect: true})
 			require.NoError(t, err)
 		}
 		answered, err := c.Submit(t.Context(), req)

@@ -49,14 +49,29 @@ func WithRedispatch(times int) Option {
 	}
 }
 
-// WithTenant claims a tenant, for fleets that believe Llm-Tenant. Where tenants
-// are accounts the server names the tenant, and nothing is to be said here.
+// WithTenant asks for a tenant, in the subjects: llm.complete.<feature>.<tenant>
+// and so on. It is for users of one account whose permissions allow their own
+// tenant alone, and for publishers that the fleet trusts, such as a gateway,
+// with a Client for each tenant. Where tenants are accounts the server adds the
+// tenant, and nothing is to be said here.
 func WithTenant(tenant string) Option {
 	return func(c *Client) error {
-		if !subjects.ValidRequestID(tenant) {
-			return fmt.Errorf("client: tenant must be at most %d printable ASCII characters without space", subjects.MaxRequestID)
-		}
 		c.tenant = tenant
-		return nil
+		return checkTenant(tenant)
 	}
+}
+
+// WithTenantHeader claims a tenant in Llm-Tenant, for fleets that believe it.
+func WithTenantHeader(tenant string) Option {
+	return func(c *Client) error {
+		c.claim = tenant
+		return checkTenant(tenant)
+	}
+}
+
+func checkTenant(tenant string) error {
+	if !subjects.ValidTenant(tenant) {
+		return fmt.Errorf("client: tenant must be %s", subjects.TenantRule)
+	}
+	return nil
 }

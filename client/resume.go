@@ -62,7 +62,7 @@ func (c *Client) Cancel(id string) error {
 	if !subjects.ValidRequestID(id) {
 		return llm.Errorf(llm.CodeInvalidRequest, "id must be a request id")
 	}
-	return c.nc.Publish(subjects.Cancel(id), nil)
+	return c.nc.Publish(subjects.CancelOf(id, c.tenant), nil)
 }
 
 // unserved is what keeps the frames of a request from a reader that came back.
@@ -137,7 +137,7 @@ func (s *session) resume(ctx context.Context) error {
 	if s.committed {
 		from = s.last.Seq + 1
 	}
-	msg := &nats.Msg{Subject: subjects.Resume(s.id), Reply: inbox.Subject,
+	msg := &nats.Msg{Subject: subjects.ResumeOf(s.id, s.tenant), Reply: inbox.Subject,
 		Header: nats.Header{subjects.HeaderFromSeq: {strconv.FormatUint(from, 10)}}}
 	if err := s.nc.PublishMsg(msg); err != nil {
 		return s.translate(err, msg)

@@ -79,7 +79,7 @@ func (c *Client) listen(id string, resumable bool, yield func(llm.Frame, error) 
 		s.status = c.nc.StatusChanged(nats.CONNECTED)
 	}
 	var err error
-	s.source = subjects.Stream("", id)
+	s.source = subjects.Stream(c.tenant, id)
 	if s.live, err = s.subscribe(s.source, s.frames); err != nil {
 		s.close()
 		return nil, err

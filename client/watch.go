@@ -37,7 +37,7 @@ func (c *Client) watch(ctx context.Context, call *call) (watched context.Context
 	if !c.heard.Load() {
 		timer.Stop()
 	}
-	sub, err := c.nc.Subscribe(subjects.Stream("", call.id), func(*nats.Msg) {
+	sub, err := c.nc.Subscribe(subjects.Stream(c.tenant, call.id), func(*nats.Msg) {
 		c.heard.Store(true)
 		timer.Reset(c.silence)
 	})

@@ -33,9 +33,15 @@ type Waiting struct {
 	key string
 }
 
-// Waiting yields the jobs in the queue, the oldest first. An empty feature means
-// all of them.
-func (s *Streams) Waiting(ctx context.Context, feature string) iter.Seq2[*Waiting, error] {
+// Of says whose jobs are meant. An empty field is any.
+type Of struct{ Feature, Tenant string }
+
+func (o Of) has(l *label) bool {
+	return (o.Feature == "" || o.Feature == l.feature) && (o.Tenant == "" || o.Tenant == l.tenant)
+}
+
+// Waiting yields the jobs in the queue, the oldest first.
+func (s *Streams) Waiting(ctx context.Context, of Of) iter.Seq2[*Waiting, error] {
 	return func(yield func(*Waiting, error) bool) {
 		for msg, err := range each(ctx, s.queue, subjects.Jobs) {
 			if err != nil {
@@ -43,7 +49,7 @@ func (s *Streams) Waiting(ctx context.Context, feature string) iter.Seq2[*Waitin
 				return
 			}
 			l := labelOf(msg.Subject, msg.Header, msg.Sequence, msg.Time)
-			if feature != "" && l.feature != feature {
+			if !of.has(&l) {
 				continue
 			}
 			h, err := s.recall(ctx, l.key, l.replay)
@@ -60,10 +66,9 @@ func (s *Streams) Waiting(ctx context.Context, feature string) iter.Seq2[*Waitin
 	}
 }
 
-// Dead yields the dead letters, the oldest first. An empty feature means all of
-// them.
-func (s *Streams) Dead(ctx context.Context, feature string) iter.Seq2[*DeadLetter, error] {
-	filter := deadOf(feature)
+// Dead yields the dead letters, the oldest first.
+func (s *Streams) Dead(ctx context.Context, of Of) iter.Seq2[*DeadLetter, error] {
+	filter := subjects.DeadLetters(of.Feature, of.Tenant)
 	return func(yield func(*DeadLetter, error) bool) {
 		for msg, err := range each(ctx, s.dead, filter) {
 			if err != nil {
@@ -82,19 +87,12 @@ func (s *Streams) Dead(ctx context.Context, feature string) iter.Seq2[*DeadLette
 }
 
 // CountDead is the number of dead letters that Dead would yield.
-func (s *Streams) CountDead(ctx context.Context, feature string) (int, error) {
-	info, err := s.dead.Info(ctx, jetstream.WithSubjectFilter(deadOf(feature)))
+func (s *Streams) CountDead(ctx context.Context, of Of) (int, error) {
+	info, err := s.dead.Info(ctx, jetstream.WithSubjectFilter(subjects.DeadLetters(of.Feature, of.Tenant)))
 	if err != nil {
 		return 0, fmt.Errorf("count dead letters: %w", err)
 	}
 	return len(info.State.Subjects), nil // one to each
-}
-
-func deadOf(feature string) string {
-	if feature == "" {
-		return subjects.Dead
-	}
-	return subjects.DeadLetters(feature)
 }
 
 // each reads the messages of a stream one by one, since a work queue allows no
@@ -124,9 +122,13 @@ func each(ctx context.Context, s jetstream.Stream, filter string) iter.Seq2[*jet
 	}
 }
 
-// Result reads the stored answer of a job.
+// Result reads the stored answer of a job. An empty tenant is none or, if there
+// is no such job, any.
 func (s *Streams) Result(ctx context.Context, tenant, id string) (*llm.Response, error) {
 	msg, err := lastOf(ctx, s.results, subjects.Result(tenant, id))
+	if err == nil && msg == nil && tenant == "" {
+		msg, err = lastOf(ctx, s.results, subjects.ResultOfAnyone(id))
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -138,8 +140,9 @@ func (s *Streams) Result(ctx context.Context, tenant, id string) (*llm.Response,
 
 // Cancel ends a job in the queue: at once if a worker has it in hand, otherwise
 // when its turn comes, before any provider is asked. It gets a dead letter.
-func (s *Streams) Cancel(ctx context.Context, id string) error {
-	for w, err := range s.Waiting(ctx, "") {
+// An empty tenant is any: the oldest job of that id is meant.
+func (s *Streams) Cancel(ctx context.Context, tenant, id string) error {
+	for w, err := range s.Waiting(ctx, Of{Tenant: tenant}) {
 		if err != nil {
 			return err
 		}
@@ -149,7 +152,7 @@ func (s *Streams) Cancel(ctx context.Context, id string) error {
 		if err := s.mark(ctx, w); err != nil {
 			return err
 		}
-		if err := s.js.Conn().Publish(subjects.Cancel(id), nil); err != nil {
+		if err := s.js.Conn().Publish(subjects.CancelOf(id, w.Tenant), nil); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, afterWord)

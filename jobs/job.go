@@ -74,9 +74,11 @@ func (w *Worker) request(j *job) (*llm.Request, error) {
 	feature, tenant, ok := subjects.ParseJob(j.msg.Subject())
 	switch {
 	case !ok:
-		return nil, llm.Errorf(llm.CodeInvalidRequest, "the feature in the subject must be %s", subjects.FeatureRule)
+		return nil, llm.Errorf(llm.CodeInvalidRequest, "the feature in the subject must be %s, and a tenant behind it %s, escaped", subjects.FeatureRule, subjects.TenantRule)
 	case tenant != "" && !w.cfg.Tenants:
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "the subject has a tenant, and the workers take none")
+	case tenant == "" && w.cfg.Tenants:
+		return nil, llm.Errorf(llm.CodePolicyDenied, "this fleet serves tenants only, and the subject has none")
 	}
 	req, err := llm.DecodeRequest(j.msg.Data())
 	if err != nil {

@@ -207,9 +207,9 @@ func TestCancel(t *testing.T) {
 		pass(time.Second)
 		r.publish(t, "waiting")
 		pass(time.Millisecond) // a plain publish says nothing of when it is stored
-		require.NoError(t, r.streams.Cancel(t.Context(), "waiting"))
-		require.NoError(t, r.streams.Cancel(t.Context(), "running"))
-		require.ErrorIs(t, r.streams.Cancel(t.Context(), "nobody"), jobs.ErrUnknownJob)
+		require.NoError(t, r.streams.Cancel(t.Context(), "", "waiting"))
+		require.NoError(t, r.streams.Cancel(t.Context(), "", "running"))
+		require.ErrorIs(t, r.streams.Cancel(t.Context(), "", "nobody"), jobs.ErrUnknownJob)
 		pass(time.Second)
 		for _, id := range []string{"running", "waiting"} {
 			require.Equal(t, llm.CodeCancelled, r.letter(t, id).Error.Code, id)
@@ -228,7 +228,7 @@ func TestReplay(t *testing.T) {
 		for replay := range 2 {
 			letter := r.letter(t, "j1")
 			require.Equal(t, replay, letter.Replay)
-			for l, err := range r.streams.Dead(t.Context(), "f") {
+			for l, err := range r.streams.Dead(t.Context(), jobs.Of{Feature: "f"}) {
 				require.NoError(t, err)
 				require.NoError(t, r.streams.Replay(t.Context(), l))
 				require.NoError(t, r.streams.Replay(t.Context(), l), "twice is once")

@@ -46,7 +46,7 @@ func (q *Queue) Enqueue(ctx context.Context, req *llm.Request) (*llm.Job, error)
 		header.Set(subjects.HeaderTraceParent, req.TraceParent)
 	}
 	msg := &nats.Msg{Subject: subjects.JobOf(req.Feature, tenant), Header: header, Data: data}
-	if _, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id)); err != nil {
+	if _, err := q.js.PublishMsg(ctx, msg, jetstream.WithMsgID(subjects.JobKey(tenant, id))); err != nil {
 		return nil, fmt.Errorf("store a job: %w", err)
 	}
 	return &llm.Job{ID: id, Result: subjects.Result(tenant, id)}, nil

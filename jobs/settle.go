@@ -134,7 +134,7 @@ var kept = []string{subjects.HeaderReplyTo, subjects.HeaderExpiresMS, subjects.H
 // that sequence; 0 is none. stored is false when another worker was first. It
 // tries until the stream has taken it or ctx ends.
 func (c *courier) store(ctx context.Context, s jetstream.Stream, msg *nats.Msg, last uint64) (stored bool, err error) {
-	id := c.id
+	id := c.key // jobs of two tenants may have the same id
 	if c.replay > 0 {
 		id += ".r" + strconv.Itoa(c.replay)
 	}

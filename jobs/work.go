@@ -95,7 +95,7 @@ func (c *courier) try(ctx, stop context.Context, req *llm.Request, left time.Dur
 	if req.TimeoutMS > 0 {
 		limit = min(limit, time.Duration(req.TimeoutMS)*time.Millisecond)
 	}
-	calling, leave := c.active.enter(stop, c.id)
+	calling, leave := c.active.enter(stop, c.key)
 	defer leave()
 	calling, cancel := context.WithTimeoutCause(calling, limit, llm.ErrDeadline)
 	defer cancel()

@@ -34,7 +34,7 @@ func New(cfg Config) (*Worker, error) {
 	return &Worker{
 		Streams: cfg.Streams, cfg: cfg, log: cfg.Log, ackWait: cfg.Streams.consumer.CachedInfo().Config.AckWait,
 		quiet:  make(chan struct{}),
-		active: active{byID: make(map[string]context.CancelCauseFunc)},
+		active: active{byKey: make(map[string]context.CancelCauseFunc)},
 	}, nil
 }
 
@@ -48,9 +48,13 @@ const (
 // Run works until ctx ends. Then it breaks off the calls under way and gives
 // their jobs back. It returns nil after an orderly end. It must be called once.
 func (w *Worker) Run(ctx context.Context) error {
-	sub, err := w.cfg.Conn.Subscribe(subjects.Cancels, w.onCancel)
+	cancels := subjects.Cancels
+	if w.cfg.Tenants {
+		cancels = subjects.TenantCancels
+	}
+	sub, err := w.cfg.Conn.Subscribe(cancels, w.onCancel)
 	if err != nil {
-		return fmt.Errorf("subscribing to %s: %w", subjects.Cancels, err)
+		return fmt.Errorf("subscribing to %s: %w", cancels, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only with the connection
 	var parts sync.WaitGroup
@@ -136,38 +140,38 @@ func (w *Worker) hush() {
 
 // onCancel stops a job in hand.
 func (w *Worker) onCancel(msg *nats.Msg) {
-	if id, ok := subjects.ParseCancel(msg.Subject); ok {
-		w.active.cancel(id)
+	if id, tenant, ok := subjects.ParseCancel(msg.Subject); ok {
+		w.active.cancel(subjects.JobKey(tenant, id))
 	}
 }
 
-// active holds the jobs in hand by their id.
+// active holds the jobs in hand by their key.
 type active struct {
-	mu   sync.Mutex
-	byID map[string]context.CancelCauseFunc
+	mu    sync.Mutex
+	byKey map[string]context.CancelCauseFunc
 }
 
 // enter books a job, whose context ends with stop or by cancel; leave must be
 // called at its end.
-func (a *active) enter(stop context.Context, id string) (_ context.Context, leave func()) {
+func (a *active) enter(stop context.Context, key string) (_ context.Context, leave func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	unhook := context.AfterFunc(stop, func() { cancel(errStopping) })
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.byID[id] = cancel
+	a.byKey[key] = cancel
 	return ctx, func() {
 		a.mu.Lock()
-		delete(a.byID, id)
+		delete(a.byKey, key)
 		a.mu.Unlock()
 		unhook()
 		cancel(nil)
 	}
 }
 
-func (a *active) cancel(id string) {
+func (a *active) cancel(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if stop := a.byID[id]; stop != nil {
+	if stop := a.byKey[key]; stop != nil {
 		stop(llm.ErrCancelled)
 	}
 }

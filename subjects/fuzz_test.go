@@ -16,9 +16,11 @@ func FuzzNames(f *testing.F) {
 	f.Add("", ">")
 	f.Add("gpt-4.1:mini", "$KV.x\r\n")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		id, ok := subjects.ParseCancel(subjects.Cancel(a))
-		require.True(t, ok)
-		require.Equal(t, a, id)
+		id, tenant, ok := subjects.ParseCancel(subjects.CancelOf(a, b))
+		require.Equal(t, b == "" || subjects.ValidTenant(b), ok)
+		if ok {
+			require.Equal(t, []string{a, b}, []string{id, tenant})
+		}
 		require.Equal(t, 2, strings.Count(subjects.Stream("", a), "."))
 		key := subjects.BreakerKey(a, b)
 		provider, model, ok := subjects.ParseBreakerKey(key)
@@ -39,11 +41,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, subject string) {
 		if feature, tenant, ok := subjects.ParseComplete(subject); ok {
 			require.True(t, subjects.ValidFeature(feature))
-			require.NotContains(t, tenant, ".")
-			require.Equal(t, subject, strings.TrimSuffix(subjects.Complete(feature)+"."+tenant, "."))
+			require.Equal(t, subject, subjects.CompleteOf(feature, tenant))
 		}
-		if id, ok := subjects.ParseCancel(subject); ok {
-			require.Equal(t, subject, subjects.Cancel(id))
+		if id, tenant, ok := subjects.ParseCancel(subject); ok {
+			require.Equal(t, subject, subjects.CancelOf(id, tenant))
 		}
 		if subjects.AllowInboxes("corp.inbox").Allowed(subject) {
 			require.NotRegexp(t, `^(\$|llm(\.|$))|[*> \t\r\n]`, subject)

@@ -1,8 +1,8 @@
 package subjects
 
 import (
+	"cmp"
 	"strconv"
-	"strings"
 )
 
 // Names of the streams of jobs, and what they hold.
@@ -25,34 +25,26 @@ const (
 // Job is the subject that a job of the feature is published to.
 func Job(feature string) string { return jobPrefix + feature }
 
-// JobOf is Job with the tenant, if there is one, as an account import maps it.
-func JobOf(feature, tenant string) string {
-	if tenant == "" {
-		return Job(feature)
-	}
-	return Job(feature) + "." + tenant
-}
+// JobOf is Job with the tenant, if there is one.
+func JobOf(feature, tenant string) string { return ofTenant(Job(feature), tenant) }
 
 // ParseJob splits the subject of a job, with the rules of ParseComplete.
 func ParseJob(subject string) (feature, tenant string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, jobPrefix)
-	if !ok {
+	if feature, tenant, ok = parse(subject, jobPrefix); !ok {
 		return "", "", false
 	}
-	return ParseComplete(completePrefix + rest)
+	return feature, tenant, ValidFeature(feature)
 }
 
 // JobKey is the id of a job as the tokens that end its subjects and as its key
 // in the llm_jobs bucket: <job-id>, or <tenant>.<job-id>. Both are escaped.
-func JobKey(tenant, id string) string {
-	if tenant == "" {
-		return Escape(id)
-	}
-	return Escape(tenant) + "." + Escape(id)
-}
+func JobKey(tenant, id string) string { return owned(tenant, id) }
 
 // Result is the subject of a job's answer.
 func Result(tenant, id string) string { return resultPrefix + JobKey(tenant, id) }
+
+// ResultOfAnyone is the subject of a job's answer, of whatever tenant.
+func ResultOfAnyone(id string) string { return resultPrefix + "*." + Escape(id) }
 
 // DeadLetter is the subject of a job that was given up. feature may be * for
 // any.
@@ -60,14 +52,30 @@ func DeadLetter(feature, tenant, id string) string {
 	return deadPrefix + feature + "." + JobKey(tenant, id)
 }
 
-// DeadLetterOf is where the dead letter of a job will be if it gets one, by the
-// subject of its answer.
-func DeadLetterOf(result string) string {
-	return deadPrefix + "*." + strings.TrimPrefix(result, resultPrefix)
+// directGet begins the subjects on which JetStream gives the last message of a
+// subject that a stream holds: the whole request is in the subject, so that
+// permissions and imports can bind it to a tenant.
+const directGet = "$JS.API.DIRECT.GET."
+
+// StoredResult is the subject on which the answer of a job is read when it is
+// stored.
+func StoredResult(tenant, id string) string {
+	return directGet + ResultsStream + "." + Result(tenant, id)
 }
 
-// DeadLetters are those of one feature.
-func DeadLetters(feature string) string { return deadPrefix + feature + ".>" }
+// StoredDeadLetter is the same for its dead letter, of whatever feature.
+func StoredDeadLetter(tenant, id string) string {
+	return directGet + DeadStream + "." + DeadLetter("*", tenant, id)
+}
+
+// DeadLetters are those of a feature and a tenant; an empty one is any.
+func DeadLetters(feature, tenant string) string {
+	feature = cmp.Or(feature, "*")
+	if tenant == "" {
+		return deadPrefix + feature + ".>"
+	}
+	return deadPrefix + feature + "." + Escape(tenant) + ".*"
+}
 
 // JobOfSequence is the id of a job whose publisher gave none: its number in the
 // LLM_JOBS stream, which the publisher's acknowledgement tells.

@@ -13,6 +13,7 @@ const (
 	Requests       = "llm.complete.*"   // a request: llm.complete.<feature>
 	TenantRequests = "llm.complete.*.*" // as an account import maps it: llm.complete.<feature>.<tenant>
 	Cancels        = "llm.cancel.*"
+	TenantCancels  = "llm.cancel.*.*" // as an account import maps it: llm.cancel.<request-id>.<tenant>
 	Resumes        = "llm.resume.*"   // a reader who comes back: llm.resume.<request-id>
 	TenantResumes  = "llm.resume.*.*" // as an account import maps it: llm.resume.<request-id>.<tenant>
 	Replays        = "llm.replay.>"   // frames of resumable answers, which JetStream keeps
@@ -45,16 +46,14 @@ const (
 // Complete is the subject that a request to the feature is published to.
 func Complete(feature string) string { return completePrefix + feature }
 
-// ParseComplete splits the subject of a request. tenant is empty unless an
-// account import added it. ok is false for any other subject and for a feature
-// whose name is not valid.
+// CompleteOf is Complete with the tenant, if there is one.
+func CompleteOf(feature, tenant string) string { return ofTenant(Complete(feature), tenant) }
+
+// ParseComplete splits the subject of a request. tenant is empty unless the
+// subject has one. ok is false for any other subject, and for a feature or a
+// tenant whose name is not valid.
 func ParseComplete(subject string) (feature, tenant string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, completePrefix)
-	if !ok {
-		return "", "", false
-	}
-	feature, tenant, hasTenant := strings.Cut(rest, ".")
-	if hasTenant && (tenant == "" || strings.Contains(tenant, ".")) {
+	if feature, tenant, ok = parse(subject, completePrefix); !ok {
 		return "", "", false
 	}
 	return feature, tenant, ValidFeature(feature)
@@ -68,42 +67,30 @@ func Stream(tenant, requestID string) string { return streamPrefix + owned(tenan
 // With a tenant it is llm.replay.<tenant>.<request-id>. Both are escaped.
 func Replay(tenant, requestID string) string { return replayPrefix + owned(tenant, requestID) }
 
-func owned(tenant, requestID string) string {
-	if tenant == "" {
-		return Escape(requestID)
-	}
-	return Escape(tenant) + "." + Escape(requestID)
-}
-
 // Resume is the subject on which a reader asks for the frames of a resumable
 // answer.
 func Resume(requestID string) string { return resumePrefix + Escape(requestID) }
 
-// ParseResume splits the subject of a reader. tenant is empty unless an account
-// import added it.
+// ResumeOf is Resume with the tenant, if there is one.
+func ResumeOf(requestID, tenant string) string { return ofTenant(Resume(requestID), tenant) }
+
+// ParseResume splits the subject of a reader. tenant is empty unless the subject
+// has one.
 func ParseResume(subject string) (requestID, tenant string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, resumePrefix)
-	if !ok {
-		return "", "", false
-	}
-	token, tenant, hasTenant := strings.Cut(rest, ".")
-	if hasTenant && (tenant == "" || strings.Contains(tenant, ".")) {
-		return "", "", false
-	}
-	requestID, ok = Unescape(token)
-	return requestID, tenant, ok
+	return parseID(subject, resumePrefix)
 }
 
 // Cancel is the subject that stops the request of that id.
 func Cancel(requestID string) string { return cancelPrefix + Escape(requestID) }
 
-// ParseCancel returns the request id of a cancel subject.
-func ParseCancel(subject string) (requestID string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, cancelPrefix)
-	if !ok {
-		return "", false
-	}
-	return Unescape(rest)
+// CancelOf is Cancel with the tenant, if there is one: it stops a request of
+// that tenant only.
+func CancelOf(requestID, tenant string) string { return ofTenant(Cancel(requestID), tenant) }
+
+// ParseCancel splits a cancel subject. tenant is empty unless the subject has
+// one.
+func ParseCancel(subject string) (requestID, tenant string, ok bool) {
+	return parseID(subject, cancelPrefix)
 }
 
 // Failure is the subject on which one failure of a provider is announced. key

@@ -22,6 +22,10 @@ func TestParseComplete(t *testing.T) {
 		{"llm.complete.-x", "-x", "", false},
 		{"llm.complete.support.", "", "", false},
 		{"llm.complete.support.a.b", "", "", false},
+		{"llm.complete.support.a=2Eb", "support", "a.b", true},
+		{"llm.complete.support.a:b", "", "", false},
+		{"llm.complete.support.=", "", "", false},
+		{"llm.complete.support." + strings.Repeat("a", 129), "", "", false},
 		{"llm.cancel.x", "", "", false},
 	} {
 		feature, tenant, ok := subjects.ParseComplete(tc.subject)
@@ -39,15 +43,18 @@ func TestFeatureLength(t *testing.T) {
 func TestRoundTrips(t *testing.T) {
 	require.Equal(t, "llm.stream.abc", subjects.Stream("", "abc"))
 	require.Equal(t, "llm.stream.t=2E1.abc", subjects.Stream("t.1", "abc"))
-	id, ok := subjects.ParseCancel(subjects.Cancel("a.b*c"))
+	id, tenant, ok := subjects.ParseCancel(subjects.CancelOf("a.b*c", "t.1"))
 	require.True(t, ok)
-	require.Equal(t, "a.b*c", id)
+	require.Equal(t, []string{"a.b*c", "t.1"}, []string{id, tenant})
+	id, tenant, ok = subjects.ParseCancel(subjects.Cancel("a"))
+	require.True(t, ok)
+	require.Equal(t, []string{"a", ""}, []string{id, tenant})
 	require.Equal(t, "llm.replay.abc", subjects.Replay("", "abc"))
 	require.Equal(t, "llm.replay.t.abc", subjects.Replay("t", "abc"))
-	id, tenant, ok := subjects.ParseResume(subjects.Resume("a.b") + ".acme")
+	id, tenant, ok = subjects.ParseResume(subjects.ResumeOf("a.b", "acme"))
 	require.True(t, ok)
 	require.Equal(t, []string{"a.b", "acme"}, []string{id, tenant})
-	for _, bad := range []string{"llm.resume.a.b.c", "llm.resume.a.", "llm.resume.=zz", "llm.cancel.a"} {
+	for _, bad := range []string{"llm.resume.a.b.c", "llm.resume.a.", "llm.resume.=zz", "llm.resume.a.=20", "llm.resume.a.b:c", "llm.cancel.a"} {
 		_, _, ok := subjects.ParseResume(bad)
 		require.False(t, ok, bad)
 	}

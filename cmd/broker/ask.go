@@ -23,6 +23,7 @@ type asking struct {
 	streams
 	stream, json bool
 	system, key  string
+	tenant       string
 	timeout      time.Duration
 }
 
@@ -44,6 +45,7 @@ func newAsk(io streams) *cobra.Command {
 	c.Flags().BoolVar(&a.json, "json", false, "print the response as JSON; with --stream, each frame on a line")
 	c.Flags().StringVar(&a.system, "system", "", "system prompt")
 	c.Flags().StringVar(&a.key, "idempotency-key", "", "ask a model once for all requests with this key, and get the same answer again")
+	c.Flags().StringVar(&a.tenant, "tenant", "", "ask for this tenant, of a fleet with LLMBUS_TENANTS")
 	c.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "the longest to wait")
 	return c
 }
@@ -64,9 +66,13 @@ func (a *asking) run(ctx context.Context, args []string) error {
 	if err := someWorker(ctx, nc); err != nil {
 		return err
 	}
-	c, err := client.New(nc)
+	var opts []client.Option
+	if a.tenant != "" {
+		opts = append(opts, client.WithTenant(a.tenant))
+	}
+	c, err := client.New(nc, opts...)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.timeout, llm.ErrDeadline)
 	defer cancel()

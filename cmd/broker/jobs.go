@@ -24,13 +24,15 @@ func newJobs(io streams) *cobra.Command {
 		Short: "List, show, cancel and replay background jobs",
 		Long: "A job is a request published to " + subjects.Job("<feature>") + ". It waits in the LLM_JOBS stream until its answer is in LLM_RESULTS,\n" +
 			"or its dead letter in LLM_DEAD.",
-		Example: "  broker jobs list\n  broker jobs show 7QK2\n  broker jobs cancel 7QK2\n  broker jobs replay 7QK2\n  broker jobs replay --feature support\n  broker jobs replay --all",
+		Example: "  broker jobs list\n  broker jobs show 7QK2 --tenant acme\n  broker jobs cancel 7QK2\n  broker jobs replay 7QK2\n  broker jobs replay --feature support\n  broker jobs replay --all",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usageError{fmt.Errorf("%s needs list, show, cancel or replay; see %s --help", c.CommandPath(), c.CommandPath())}
 		},
 	}
-	c.AddCommand(newJobsList(io), newJobsShow(io), newJobsCancel(io), newJobsReplay(io))
+	var tenant string
+	c.PersistentFlags().StringVar(&tenant, "tenant", "", "of this tenant only; without it, whoever's the job is")
+	c.AddCommand(newJobsList(io, &tenant), newJobsShow(io, &tenant), newJobsCancel(io, &tenant), newJobsReplay(io, &tenant))
 	return c
 }
 
@@ -58,7 +60,7 @@ func withJobs(ctx context.Context, f func(context.Context, *jobs.Streams) error)
 	return f(ctx, s)
 }
 
-func newJobsList(io streams) *cobra.Command {
+func newJobsList(io streams, tenant *string) *cobra.Command {
 	var feature string
 	var limit int
 	var asJSON, dead bool
@@ -73,7 +75,7 @@ func newJobsList(io streams) *cobra.Command {
 			}
 			return withJobs(c.Context(), func(ctx context.Context, s *jobs.Streams) error {
 				l := &jobList{streams: io, limit: limit, json: asJSON}
-				return l.print(ctx, s, feature, dead)
+				return l.print(ctx, s, jobs.Of{Feature: feature, Tenant: *tenant}, dead)
 			})
 		},
 	}
@@ -92,25 +94,25 @@ type jobList struct {
 	table *tabwriter.Writer
 }
 
-func (l *jobList) print(ctx context.Context, s *jobs.Streams, feature string, dead bool) error {
+func (l *jobList) print(ctx context.Context, s *jobs.Streams, of jobs.Of, dead bool) error {
 	l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	if !l.json {
-		fmt.Fprintln(l.table, "JOB\tFEATURE\tSTATE\tAGE\tTRIES\tLAST")
+		fmt.Fprintln(l.table, "JOB\tFEATURE\tSTATE\tAGE\tTRIES\tLAST\tTENANT")
 	}
 	n := 0
-	for w, err := range s.Waiting(ctx, feature) {
+	for w, err := range s.Waiting(ctx, of) {
 		if err != nil {
 			return err
 		}
 		if n++; dead || n > l.limit {
 			break
 		}
-		if err := l.line(w, w.ID, w.Feature, waitingState(w), w.Published, w.Tries+w.Waits, w.Last); err != nil {
+		if err := l.line(w, w.Tenant, w.ID, w.Feature, waitingState(w), w.Published, w.Tries+w.Waits, w.Last); err != nil {
 			return err
 		}
 	}
 	n = 0
-	for d, err := range s.Dead(ctx, feature) {
+	for d, err := range s.Dead(ctx, of) {
 		if err != nil {
 			return err
 		}
@@ -118,7 +120,7 @@ func (l *jobList) print(ctx context.Context, s *jobs.Streams, feature string, de
 			break
 		}
 		d.Request = nil // what was asked is for show --request alone
-		if err := l.line(d, d.ID, d.Feature, "dead", d.Published, d.Tries+d.Waits, d.Error.Code); err != nil {
+		if err := l.line(d, d.Tenant, d.ID, d.Feature, "dead", d.Published, d.Tries+d.Waits, d.Error.Code); err != nil {
 			return err
 		}
 	}
@@ -135,7 +137,7 @@ func waitingState(w *jobs.Waiting) string {
 	return "queued"
 }
 
-func (l *jobList) line(job any, id, feature, state string, published time.Time, tries int, last llm.Code) error {
+func (l *jobList) line(job any, tenant, id, feature, state string, published time.Time, tries int, last llm.Code) error {
 	if l.json {
 		return json.NewEncoder(l.out).Encode(struct {
 			State string `json:"state"`
@@ -145,11 +147,15 @@ func (l *jobList) line(job any, id, feature, state string, published time.Time, 
 	if last == "" {
 		last = "-"
 	}
-	_, err := fmt.Fprintf(l.table, "%s\t%s\t%s\t%s\t%d\t%s\n", id, feature, state, time.Since(published).Round(time.Second), tries, last)
+	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", id, feature, state, time.Since(published).Round(time.Second), tries, last)
+	if tenant != "" {
+		line += "\t" + tenant
+	}
+	_, err := fmt.Fprintln(l.table, line)
 	return err
 }
 
-func newJobsShow(io streams) *cobra.Command {
+func newJobsShow(io streams, tenant *string) *cobra.Command {
 	var request bool
 	c := &cobra.Command{
 		Use:     "show <job-id>",
@@ -159,7 +165,7 @@ func newJobsShow(io streams) *cobra.Command {
 		Args:    arguments(1, 1, "the id of a job"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withJobs(c.Context(), func(ctx context.Context, s *jobs.Streams) error {
-				found, err := findJob(ctx, s, args[0], request)
+				found, err := findJob(ctx, s, *tenant, args[0], request)
 				if err != nil {
 					return err
 				}
@@ -182,8 +188,8 @@ type jobState struct {
 }
 
 // findJob looks into the queue first: what has left it is stored elsewhere.
-func findJob(ctx context.Context, s *jobs.Streams, id string, request bool) (*jobState, error) {
-	for w, err := range s.Waiting(ctx, "") {
+func findJob(ctx context.Context, s *jobs.Streams, tenant, id string, request bool) (*jobState, error) {
+	for w, err := range s.Waiting(ctx, jobs.Of{Tenant: tenant}) {
 		if err != nil {
 			return nil, err
 		}
@@ -191,14 +197,14 @@ func findJob(ctx context.Context, s *jobs.Streams, id string, request bool) (*jo
 			return &jobState{State: waitingState(w), Job: w}, nil
 		}
 	}
-	resp, err := s.Result(ctx, "", id)
+	resp, err := s.Result(ctx, tenant, id)
 	if err == nil {
 		return &jobState{State: "done", Done: resp}, nil
 	}
 	if !errors.Is(err, jobs.ErrUnknownJob) {
 		return nil, err
 	}
-	d, err := findDead(ctx, s, id)
+	d, err := findDead(ctx, s, tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +214,8 @@ func findJob(ctx context.Context, s *jobs.Streams, id string, request bool) (*jo
 	return &jobState{State: "dead", Dead: d}, nil
 }
 
-func findDead(ctx context.Context, s *jobs.Streams, id string) (*jobs.DeadLetter, error) {
-	for d, err := range s.Dead(ctx, "") {
+func findDead(ctx context.Context, s *jobs.Streams, tenant, id string) (*jobs.DeadLetter, error) {
+	for d, err := range s.Dead(ctx, jobs.Of{Tenant: tenant}) {
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +226,7 @@ func findDead(ctx context.Context, s *jobs.Streams, id string) (*jobs.DeadLetter
 	return nil, fmt.Errorf("%w: %s; see %s jobs list", jobs.ErrUnknownJob, id, command())
 }
 
-func newJobsCancel(io streams) *cobra.Command {
+func newJobsCancel(io streams, tenant *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel <job-id>…",
 		Short: "End jobs that wait or are in hand",
@@ -233,7 +239,7 @@ func newJobsCancel(io streams) *cobra.Command {
 				bar := newProgress(io.err, "cancelled", len(args))
 				defer bar.end()
 				for _, id := range args {
-					if err := s.Cancel(ctx, id); err != nil {
+					if err := s.Cancel(ctx, *tenant, id); err != nil {
 						return fmt.Errorf("%w: %s; see %s jobs list", err, id, command())
 					}
 					bar.step()
@@ -244,7 +250,7 @@ func newJobsCancel(io streams) *cobra.Command {
 	}
 }
 
-func newJobsReplay(io streams) *cobra.Command {
+func newJobsReplay(io streams, tenant *string) *cobra.Command {
 	var feature string
 	var all bool
 	c := &cobra.Command{
@@ -258,13 +264,14 @@ func newJobsReplay(io streams) *cobra.Command {
 			}
 			return withJobs(c.Context(), func(ctx context.Context, s *jobs.Streams) error {
 				if len(args) > 0 {
-					return replayEach(ctx, io, s, len(args), lettersOf(ctx, s, args))
+					return replayEach(ctx, io, s, len(args), lettersOf(ctx, s, *tenant, args))
 				}
-				total, err := s.CountDead(ctx, feature)
+				of := jobs.Of{Feature: feature, Tenant: *tenant}
+				total, err := s.CountDead(ctx, of)
 				if err != nil {
 					return err
 				}
-				return replayEach(ctx, io, s, total, s.Dead(ctx, feature))
+				return replayEach(ctx, io, s, total, s.Dead(ctx, of))
 			})
 		},
 	}
@@ -295,10 +302,10 @@ func replayEach(ctx context.Context, io streams, s *jobs.Streams, total int, let
 }
 
 // lettersOf finds dead letters by the ids of their jobs.
-func lettersOf(ctx context.Context, s *jobs.Streams, ids []string) iter.Seq2[*jobs.DeadLetter, error] {
+func lettersOf(ctx context.Context, s *jobs.Streams, tenant string, ids []string) iter.Seq2[*jobs.DeadLetter, error] {
 	return func(yield func(*jobs.DeadLetter, error) bool) {
 		for _, id := range ids {
-			if !yield(findDead(ctx, s, id)) {
+			if !yield(findDead(ctx, s, tenant, id)) {
 				return
 			}
 		}
