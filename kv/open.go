@@ -26,6 +26,7 @@ type Buckets struct {
 	Cache    *Bucket // previous answers
 	Requests *Bucket // idempotency of requests
 	Jobs     *Bucket // history of jobs that were tried and are not done
+	Usage    *Bucket // requests, tokens and cost of each day
 }
 
 // Open makes every bucket that does not exist and brings the settings of the

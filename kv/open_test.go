@@ -44,6 +44,7 @@ func TestBucketsAreAsDesigned(t *testing.T) {
 			{kv.CacheBucket, "", 1, 24 * time.Hour, 0},
 			{kv.RequestsBucket, "", 1, 24 * time.Hour, 0},
 			{kv.JobsBucket, "", 1, 8 * 24 * time.Hour, 0},
+			{kv.UsageBucket, "", 1, 400 * 24 * time.Hour, 0},
 		} {
 			stream, err := js.Stream(t.Context(), "KV_"+want.bucket)
 			require.NoError(t, err)

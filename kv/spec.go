@@ -19,6 +19,7 @@ const (
 	CacheBucket    = "llm_cache"
 	RequestsBucket = "llm_requests"
 	JobsBucket     = "llm_jobs"
+	UsageBucket    = "llm_usage"
 )
 
 // Options of the buckets. The zero value suits production.
@@ -27,6 +28,7 @@ type Options struct {
 	Storage    jetstream.StorageType // file by default
 	CacheTTL   time.Duration         // of a cached answer; 0 means 24 h
 	RequestTTL time.Duration         // of an idempotency record; 0 means 24 h
+	UsageTTL   time.Duration         // of a day's totals; 0 means 400 days
 }
 
 // Validate refuses what no bucket can have.
@@ -34,9 +36,9 @@ func (o Options) Validate() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 5:
 		return errors.New("kv options: Replicas must be 0 to 5")
-	case o.CacheTTL < 0 || o.RequestTTL < 0:
+	case o.CacheTTL < 0 || o.RequestTTL < 0 || o.UsageTTL < 0:
 		return errors.New("kv options: a TTL must not be negative")
-	case o.CacheTTL > 0 && o.CacheTTL < time.Second || o.RequestTTL > 0 && o.RequestTTL < time.Second:
+	case o.CacheTTL > 0 && o.CacheTTL < time.Second || o.RequestTTL > 0 && o.RequestTTL < time.Second || o.UsageTTL > 0 && o.UsageTTL < time.Second:
 		return errors.New("kv options: a TTL must be at least 1s")
 	}
 	return nil
@@ -80,6 +82,8 @@ func (o Options) specs(b *Buckets) []spec {
 			Bucket: RequestsBucket, Description: "Running and finished requests", TTL: cmp.Or(o.RequestTTL, day)}},
 		{into: &b.Jobs, KeyValueConfig: jetstream.KeyValueConfig{
 			Bucket: JobsBucket, Description: "What has become of jobs that were tried and are not done", TTL: jobsTTL}},
+		{into: &b.Usage, KeyValueConfig: jetstream.KeyValueConfig{
+			Bucket: UsageBucket, Description: "Requests, tokens and cost of each day", TTL: cmp.Or(o.UsageTTL, 400*day)}},
 	}
 	for i := range table {
 		s := &table[i]

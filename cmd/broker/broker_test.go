@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"jobs", "show"}, nil, exitUsage, `broker: broker jobs show needs the id of a job; see broker jobs show --help`},
 		{[]string{"jobs", "replay"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
 		{[]string{"jobs", "replay", "--all", "x"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
-		{[]string{"config"}, nil, exitUsage, `broker: broker config needs check, push or show; see broker config --help`},
+		{[]string{"config"}, nil, exitUsage, `broker: broker config needs check, push, show or prices; see broker config --help`},
 		{[]string{"config", "check"}, nil, exitUsage, `broker: name a file, or set LLMBUS_CONFIG`},
 		{[]string{"config", "check", "/nowhere"}, nil, exitConfig, `broker: open /nowhere: no such file or directory`},
 		{nil, []string{"LLMBUS_POOL=0"}, exitConfig, `broker: LLMBUS_POOL: must be 1 to 100000, not 0`},

@@ -37,13 +37,13 @@ func newConfig(io streams) *cobra.Command {
 		Long: "The configuration names providers and features. It is a YAML file, kept in the llm_features bucket, which workers\n" +
 			"follow: what is pushed is in force within a second, without a restart.\n\n" + exampleConfig +
 			"\nEvery setting with its default: go doc github.com/llmbus/llmbus/internal/config",
-		Example: "  broker config check broker.yaml\n  broker config push broker.yaml\n  broker config show > broker.yaml",
+		Example: "  broker config check broker.yaml\n  broker config push broker.yaml\n  broker config show > broker.yaml\n  broker config prices broker.yaml",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("%s needs check, push or show; see %s --help", c.CommandPath(), c.CommandPath())}
+			return usageError{fmt.Errorf("%s needs check, push, show or prices; see %s --help", c.CommandPath(), c.CommandPath())}
 		},
 	}
-	c.AddCommand(newConfigCheck(io), newConfigPush(io), newConfigShow(io))
+	c.AddCommand(newConfigCheck(io), newConfigPush(io), newConfigShow(io), newConfigPrices(io))
 	return c
 }
 
@@ -55,7 +55,7 @@ func newConfigCheck(io streams) *cobra.Command {
 		Example: "  broker config check broker.yaml && broker config push broker.yaml",
 		Args:    arguments(0, 1, "at most one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := readConfig(io.in, args)
+			_, _, err := readConfig(io.in, args)
 			return err
 		},
 	}
@@ -68,7 +68,7 @@ func newConfigPush(io streams) *cobra.Command {
 		Example: "  broker config push broker.yaml",
 		Args:    arguments(0, 1, "at most one file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			next, err := readConfig(io.in, args)
+			_, next, err := readConfig(io.in, args)
 			if err != nil {
 				return err
 			}
@@ -110,15 +110,15 @@ func newConfigShow(io streams) *cobra.Command {
 }
 
 // readConfig reads and checks the file that was named.
-func readConfig(in io.Reader, args []string) (config.Parts, error) {
+func readConfig(in io.Reader, args []string) (*config.Config, config.Parts, error) {
 	path, err := configPath(args)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var data []byte
 	switch path {
 	case "":
-		return nil, usageError{fmt.Errorf("name a file, or set LLMBUS_CONFIG")}
+		return nil, nil, usageError{fmt.Errorf("name a file, or set LLMBUS_CONFIG")}
 	case "-":
 		path = "stdin"
 		data, err = io.ReadAll(in)
@@ -126,10 +126,9 @@ func readConfig(in io.Reader, args []string) (config.Parts, error) {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, configError{err}
+		return nil, nil, configError{err}
 	}
-	_, parts, err := config.Parse(path, data)
-	return parts, err
+	return config.Parse(path, data)
 }
 
 func configPath(args []string) (string, error) {

@@ -110,7 +110,7 @@ func newRoot(io streams) *cobra.Command {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(io), newAsk(io), newBreakers(io), newFlags(io), newJobs(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth())
+	root.AddCommand(newServe(io), newAsk(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth())
 	return root
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/replay"
 	"github.com/llmbus/llmbus/subjects"
+	"github.com/llmbus/llmbus/usage"
 )
 
 // replayPatience bounds how long the store of frames is waited for.
@@ -40,6 +41,7 @@ type worker struct {
 	replay   bus.Replay // nil where JetStream has no room for it
 	events   *events
 	streams  *jobs.Streams
+	usage    *usage.Usage
 }
 
 func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
@@ -48,7 +50,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if err != nil {
 		return nil, err
 	}
-	options := kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL, RequestTTL: a.env.IdempotencyTTL}
+	options := kv.Options{Replicas: a.env.KVReplicas, CacheTTL: a.env.CacheTTL, RequestTTL: a.env.IdempotencyTTL, UsageTTL: a.env.UsageTTL}
 	buckets, err := openBuckets(ctx, conn.Conn, options)
 	if err != nil {
 		return nil, err
@@ -64,7 +66,10 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Log: a.log})
+	if w.usage, err = usage.New(usage.Config{Bucket: buckets.Usage, Worker: a.name, Log: a.log}); err != nil {
+		return nil, err
+	}
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: []chain.Follower{w.usage}, Log: a.log})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err
@@ -130,6 +135,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 		})
 	}
 	start("connection", w.watch)
+	start("usage", w.usage.Run)
 	start("flags", w.flags.Run)
 	start("idempotency", w.once.Run)
 	start("breakers", w.breakers.Run)

@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5, "once": 5,
+	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5,
 	"internal/config": 6,
 	"internal/app":    7,
 	"cmd/broker":      8,
@@ -46,6 +46,7 @@ var narrow = map[string][]string{
 	"jobs":  {"llm", "subjects", "kv"},
 	"chain": {"llm", "provider", "breaker", "kv"},
 	"once":  {"llm", "subjects", "stream", "kv"},
+	"usage": {"llm", "subjects", "kv", "chain"},
 }
 
 // foreign says who alone may import a library.

@@ -41,7 +41,7 @@
 //	        context_window: 400000         # tokens
 //	        max_output_tokens: 128000      # tokens
 //	        regions: [us]                  # instead of the provider's; approved_for likewise
-//	        price: {input: 0.25, cached_input: 0.025, output: 2}   # US dollars per million tokens
+//	        price: {input: 0.25, cached_input: 0.025, output: 2}   # US dollars per million tokens; see pricelists.go
 //
 // Kind openai also takes api (chat or responses), family (openai, compatible or
 // mistral), azure, organization, project, max_tokens_field and stream_usage;

@@ -48,15 +48,16 @@ type Provider struct {
 // model is what a provider's settings say of one model.
 type model struct {
 	can   provider.Capabilities
-	price chain.Price
+	price *chain.Price // nil: not declared
 }
 
 // Model returns what a model can do and costs.
 func (p *Provider) Model(id string) (provider.Capabilities, chain.Price) {
+	price, _ := p.Price(id)
 	if m, ok := p.models[id]; ok {
-		return m.can, m.price
+		return m.can, price
 	}
-	return p.base, chain.Price{}
+	return p.base, price
 }
 
 // network are the settings that every kind with a network has.
@@ -152,7 +153,7 @@ func readKey(s *section, p *Provider, usual string) {
 func readModels(s *section, base provider.Capabilities) map[string]model {
 	models := make(map[string]model)
 	for _, m := range s.subs("models", "") {
-		can, price := base, chain.Price{}
+		can, price := base, (*chain.Price)(nil)
 		m.flag("tools", &can.Tools)
 		m.flag("tool_choice", &can.ToolChoice)
 		m.flag("vision", &can.Vision)
@@ -165,7 +166,7 @@ func readModels(s *section, base provider.Capabilities) map[string]model {
 		m.texts("regions", &can.Regions)
 		m.texts("approved_for", &can.ApprovedFor)
 		if sub := m.sub("price"); sub != nil {
-			price = readPrice(sub)
+			price = new(readPrice(sub))
 		}
 		m.end()
 		imply(m, &can)
