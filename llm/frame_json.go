@@ -19,7 +19,7 @@ func (f *Frame) AppendJSON(dst []byte) ([]byte, error) {
 	dst = append(dst, `,"attempt":`...)
 	dst = strconv.AppendInt(dst, int64(f.Attempt), 10)
 	dst = append(dst, `,"type":`...)
-	dst = appendString(dst, string(f.Type))
+	dst = AppendString(dst, string(f.Type))
 	var err error
 	switch f.Type {
 	case FrameStart:
@@ -27,7 +27,7 @@ func (f *Frame) AppendJSON(dst []byte) ([]byte, error) {
 		dst = appendField(dst, "model", f.Model)
 	case FrameDelta, FrameReasoning:
 		dst = append(dst, `,"text":`...)
-		dst = appendString(dst, f.Text)
+		dst = AppendString(dst, f.Text)
 	case FrameToolCall:
 		dst = append(dst, `,"index":`...) // 0 too: the reader assembles by it
 		dst = strconv.AppendInt(dst, int64(f.Index), 10)
@@ -76,14 +76,14 @@ func appendField(dst []byte, name, value string) []byte {
 	dst = append(dst, `,"`...)
 	dst = append(dst, name...)
 	dst = append(dst, `":`...)
-	return appendString(dst, value)
+	return AppendString(dst, value)
 }
 
-// appendString appends a JSON string. Invalid UTF-8 becomes U+FFFD byte by
+// AppendString appends a JSON string. Invalid UTF-8 becomes U+FFFD byte by
 // byte, and U+2028 and U+2029 are escaped, since older JavaScript takes them
 // for line ends: both as encoding/json does. HTML characters stay as they are,
 // which keeps code readable and small on the wire.
-func appendString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(s); {

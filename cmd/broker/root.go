@@ -111,6 +111,7 @@ func newRoot(io streams) *cobra.Command {
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServe(io), newAsk(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth())
+	root.AddCommand(newGateway(io))
 	return root
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func newServe(io streams) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer requests until a signal comes (the default command)",
 		Long: `Serve answers requests until SIGINT or SIGTERM, then lets what is in flight end. A second signal ends it at once.
@@ -34,6 +34,7 @@ Settings come from the environment:
   LLMBUS_IDEMPOTENCY_TTL  how long an idempotency key counts (24h)
   LLMBUS_REPLAY_TTL       how long frames of resumable streams are kept (5m)
   LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
+  LLMBUS_HTTP             also serve the OpenAI API there; see broker gateway --help
   LLMBUS_WORKER_NAME      for people (host and process id)
   LLMBUS_LOG_LEVEL        debug, info, warn or error (info)
   LLMBUS_LOG_FORMAT       text or json (text)
@@ -44,16 +45,19 @@ Without LLMBUS_CONFIG there is one feature, default, over every provider found:
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL                            instead of the usual service
 None of them set: the built-in echo answers.`,
 		Example: `  broker serve
+  broker serve --http :8080
   OPENAI_API_KEY=… LLMBUS_LISTEN=127.0.0.1:14222 broker serve
   LLMBUS_NATS_URL=nats://nats:4222 LLMBUS_CONFIG=broker.yaml broker serve`,
 		Args: noArguments,
 		RunE: serve(io),
 	}
+	addHTTP(c)
+	return c
 }
 
 func serve(io streams) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, _ []string) error {
-		env, err := environment()
+		env, err := withHTTP(c)
 		if err != nil {
 			return err
 		}

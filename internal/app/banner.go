@@ -18,6 +18,9 @@ func (w *worker) banner(server *Server) string {
 	}
 	fmt.Fprintf(&b, "llmbus %s, worker %s\n", w.opts.Version, w.name)
 	line("NATS", "%s", w.where(server))
+	if w.door != nil {
+		line("HTTP", "%s", w.door.describe())
+	}
 	cfg := w.policy.inForce.Load()
 	for i, f := range featuresOf(cfg) {
 		line(heading("features", i), "%s: %s", f.Name, strings.Join(f.Targets, ", then "))

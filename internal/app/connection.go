@@ -20,6 +20,7 @@ const (
 // connection is the one to NATS, with a word on its end.
 type connection struct {
 	*nats.Conn
+	url    string
 	closed chan struct{} // it is closed for good
 	last   error         // why, once closed
 	lame   chan struct{} // holds one token when the server is about to leave
@@ -29,7 +30,7 @@ type connection struct {
 // well start before its servers. The handlers are set before anything is
 // subscribed.
 func (e *Environment) connect(url, name string, log *slog.Logger) (*connection, error) {
-	c := &connection{closed: make(chan struct{}), lame: make(chan struct{}, 1)}
+	c := &connection{url: url, closed: make(chan struct{}), lame: make(chan struct{}, 1)}
 	options := []nats.Option{
 		nats.RetryOnFailedConnect(true),
 		nats.ConnectHandler(func(nc *nats.Conn) { log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted()) }),

@@ -56,6 +56,9 @@ type Environment struct {
 	UsageTTL       time.Duration `split_words:"true"` // how long the totals of a day are kept; default 9600h
 	ReplayTTL      time.Duration `split_words:"true"` // of frames kept for readers that come back; default 5m
 	ReplayBytes    int64         `split_words:"true"` // of all such frames; default 256 MiB
+	HTTP           string        `split_words:"true"` // host:port of the OpenAI door; empty: none
+	HTTPKeys       string        `split_words:"true"` // who may ask there, as gateway.ParseKeys reads it
+	HTTPKeysFile   string        `split_words:"true"` // path of a file with the same; instead of HTTPKeys
 	WorkerName     string        `split_words:"true"` // for people; default host and process id
 	LogLevel       slog.Level    `split_words:"true"` // debug, info (default), warn or error
 	LogFormat      string        `split_words:"true"` // text (default) or json
@@ -135,6 +138,7 @@ func (e *Environment) validate() error {
 	refuse(e.Tenants && e.TenantHeader, "TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing")
 	refuse((e.NatsTLSCert == "") != (e.NatsTLSKey == ""), "NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round")
 	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
+	e.refuseHTTP(refuse)
 	if ways := e.logins(); len(ways) > 1 {
 		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
 	}

@@ -42,6 +42,7 @@ type worker struct {
 	events   *events
 	streams  *jobs.Streams
 	usage    *usage.Usage
+	door     *door // nil unless HTTP is served
 }
 
 func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
@@ -161,12 +162,16 @@ func (w *worker) serveRequests(ctx context.Context, parts *sync.WaitGroup, ready
 	if err != nil {
 		return err
 	}
+	door, err := w.newDoor()
+	if err != nil {
+		return err
+	}
 	parts.Go(func() {
 		if w.joined(ctx, b) {
 			ready()
 		}
 	})
-	return together(ctx, b.Run, j)
+	return together(ctx, b.Run, j, door)
 }
 
 // together runs parts until ctx ends or one of them does, and then waits for

@@ -32,6 +32,7 @@ var levels = map[string]int{
 	"chain":                 4,
 	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5,
 	"internal/config": 6,
+	"gateway":         6,
 	"internal/app":    7,
 	"cmd/broker":      8,
 
@@ -47,12 +48,14 @@ var narrow = map[string][]string{
 	"chain": {"llm", "provider", "breaker", "kv"},
 	"once":  {"llm", "subjects", "stream", "kv"},
 	"usage": {"llm", "subjects", "kv", "chain"},
+
+	"gateway": {"llm", "subjects", "client", "internal/scan"},
 }
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|internal/(app|config|natstest)|cmd/broker|e2e)$`),
-	"net/http":            regexp.MustCompile(`^(provider/.*|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|internal/(app|config|natstest)|cmd/broker|e2e)$`),
+	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 }
 
 const (

@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// credit says in headers who gave an answer.
+func credit(h http.Header, resp *llm.Response) {
+	if resp.Provider != "" {
+		h.Set(headerProvider, resp.Provider)
+	}
+	h.Set(headerServedBy, string(resp.ServedBy))
+	if resp.Fallback != "" {
+		h.Set(headerFallback, string(resp.Fallback))
+	}
+}
+
+const maxWarningBytes = 1024
+
+// warn names in a header what had no effect. Names come from the caller, so that
+// what a header cannot hold is replaced.
+func warn(h http.Header, warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, strings.Join(warnings, "; "))
+	h.Set(headerWarnings, text[:min(len(text), maxWarningBytes)])
+}
+
+// levelOf keeps the log free of what callers alone can mend.
+func levelOf(p *problem) slog.Level {
+	if p.status < http.StatusInternalServerError {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+func attrs(w http.ResponseWriter, p *problem) []slog.Attr {
+	return []slog.Attr{slog.String("id", w.Header().Get(headerRequestID)), slog.Int("status", p.status), slog.String("code", p.code)}
+}

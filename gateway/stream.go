@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/llmbus/llmbus/llm"
+)
+
+// stream serves a streamed chat completion.
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, ask llm.Completer, c *chat) {
+	out := newEvents(w, s.cfg, c)
+	defer out.close()
+	err := out.forward(ask.Stream(ctx, c.req))
+	switch {
+	case err == nil:
+		return
+	case !out.begun():
+		s.refuse(w, r, err)
+		return
+	case !errors.Is(err, errUnread):
+		p := problemOf(err)
+		s.log.LogAttrs(ctx, levelOf(&p), "stream broken off", attrs(w, &p)...)
+		out.fail(p)
+	}
+	panic(http.ErrAbortHandler) // the body ends without its last chunk: whoever does not read events sees that, too
+}
+
+// forward writes the frames of an answer as events, up to its end.
+func (e *events) forward(frames func(func(llm.Frame, error) bool)) error {
+	for f, err := range frames {
+		if err == nil {
+			err = e.frame(&f)
+		}
+		if err != nil || f.Type == llm.FrameEnd {
+			return err
+		}
+	}
+	return llm.Errorf(llm.CodeInterrupted, "the answer ended early")
+}
+
+// frame writes one frame.
+func (e *events) frame(f *llm.Frame) error {
+	if f.Attempt > e.attempt && e.shown {
+		return llm.Errorf(llm.CodeInterrupted, "the answer broke off, and what came is no part of the one that was begun instead")
+	}
+	switch e.attempt = f.Attempt; f.Type {
+	case llm.FrameStart:
+		e.provider, e.model = f.Provider, f.Model
+		return nil // it may yet fail, with a status of its own
+	case llm.FrameDelta:
+		e.shown = true
+		return e.send(e.delta(f.Text))
+	case llm.FrameToolCall:
+		e.shown = true
+		return e.send(e.toolCall(f))
+	case llm.FrameEnd:
+		if err := queued(f.Response); err != nil {
+			return err
+		}
+		last, err := e.last(f.Response)
+		if err != nil {
+			return err
+		}
+		if !e.begun() {
+			credit(e.w.Header(), f.Response)
+		}
+		return e.send(last)
+	}
+	return nil
+}
