@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race check fmt fix vet lint arch fuzz bench soak tidy compose-test image clean
+.PHONY: help build test race check fmt fix vet lint arch fuzz bench bench-floor soak tidy compose-test image clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ fuzz: ## run each fuzz target for FUZZTIME
 
 bench: ## run each benchmark once
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+bench-floor: ## compare the broker with the least that a NATS worker can do
+	$(GO) run ./bench $(BENCH)
 
 soak: ## the long form of the load and crash tests
 	$(GO) test -timeout 30m ./e2e -soak 10m
