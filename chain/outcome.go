@@ -191,9 +191,6 @@ func (r *run) fail(e *llm.Error) *llm.Error {
 // succeed completes a response with what is known of the request.
 func (r *run) succeed(resp *llm.Response) *llm.Response {
 	t := r.served
-	if shows(resp, resp.ModelVersion) {
-		resp.ModelVersion = "" // it goes into the log
-	}
 	resp.ID, resp.Provider, resp.Model = r.req.ID, t.Provider, t.Model
 	resp.ServedBy, resp.Attempts, resp.Degraded = llm.ServedByModel, r.attempts, r.degraded
 	resp.Metadata = r.req.Metadata

@@ -18,7 +18,10 @@ func book(a *llm.Attempt, t *Target, resp *llm.Response, f *provider.Failure) {
 		a.Class, a.HTTPStatus = f.Outcome, f.Status
 		a.Usage = cmp.Or(f.Usage, a.Usage)
 	} else {
-		a.HTTPStatus, a.Usage = 200, resp.Usage
+		if shows(resp, resp.ModelVersion) {
+			resp.ModelVersion = "" // it goes into logs and metrics
+		}
+		a.HTTPStatus, a.Usage, a.ModelVersion = 200, resp.Usage, resp.ModelVersion
 	}
 	a.CostUSD = t.Price.of(a.Usage)
 }

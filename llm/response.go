@@ -103,7 +103,8 @@ type Attempt struct {
 	Usage        *Usage  `json:"usage,omitempty"`
 	CostUSD      float64 `json:"cost_usd,omitempty"`
 
-	Breaker string `json:"-"` // state of the breaker that let it through, for the log line
+	Breaker      string `json:"-"` // state of the breaker that let it through, for the log line
+	ModelVersion string `json:"-"` // the exact model the provider says it ran
 }
 
 // Outcome is how one attempt ended: OutcomeOK, or the class of its failure.

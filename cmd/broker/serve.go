@@ -35,6 +35,9 @@ Settings come from the environment:
   LLMBUS_REPLAY_TTL       how long frames of resumable streams are kept (5m)
   LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
   LLMBUS_HTTP             also serve the OpenAI API there; see broker gateway --help
+  LLMBUS_METRICS          address where Prometheus reads /metrics (off)
+  LLMBUS_METRICS_TENANTS  tenants with a label of their own (50)
+  LLMBUS_TRACE_SAMPLE     share of traces, with OTEL_EXPORTER_OTLP_ENDPOINT (0.01)
   LLMBUS_WORKER_NAME      for people (host and process id)
   LLMBUS_LOG_LEVEL        debug, info, warn or error (info)
   LLMBUS_LOG_FORMAT       text or json (text)

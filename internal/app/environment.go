@@ -17,6 +17,7 @@ import (
 	"github.com/llmbus/llmbus/internal/config"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/provider/wire"
+	"github.com/llmbus/llmbus/telemetry"
 )
 
 // prefix begins the names of the settings of this process. Empty values count
@@ -59,11 +60,15 @@ type Environment struct {
 	HTTP           string        `split_words:"true"` // host:port of the OpenAI door; empty: none
 	HTTPKeys       string        `split_words:"true"` // who may ask there, as gateway.ParseKeys reads it
 	HTTPKeysFile   string        `split_words:"true"` // path of a file with the same; instead of HTTPKeys
+	Metrics        string        `split_words:"true"` // host:port where Prometheus reads /metrics; empty: nowhere
+	MetricsTenants int           `split_words:"true"` // tenants with a label of their own; default 50
+	TraceSample    *float64      `split_words:"true"` // share of traces that no caller has decided on; default 0.01
 	WorkerName     string        `split_words:"true"` // for people; default host and process id
 	LogLevel       slog.Level    `split_words:"true"` // debug, info (default), warn or error
 	LogFormat      string        `split_words:"true"` // text (default) or json
 
 	keys   services
+	otlp   otlp
 	lookup func(string) (string, bool) // variables that hold keys of providers
 }
 
@@ -90,7 +95,7 @@ func Defaults(natsURL string) *Environment {
 	return &Environment{
 		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour, IdempotencyTTL: 24 * time.Hour,
 		JobSlots: 16, JobAckWait: 30 * time.Second, JobExpiry: 24 * time.Hour, ResultTTL: 24 * time.Hour,
-		UsageTTL: 400 * 24 * time.Hour, ReplayTTL: 5 * time.Minute, ReplayBytes: 256 << 20,
+		UsageTTL: 400 * 24 * time.Hour, ReplayTTL: 5 * time.Minute, ReplayBytes: 256 << 20, MetricsTenants: telemetry.DefaultTenants,
 		LogLevel: slog.LevelInfo, LogFormat: "text", lookup: func(string) (string, bool) { return "", false },
 	}
 }
@@ -99,7 +104,7 @@ func Defaults(natsURL string) *Environment {
 func ReadEnvironment() (*Environment, error) {
 	e := Defaults("")
 	e.lookup = os.LookupEnv
-	if err := errors.Join(readable(envconfig.Process(prefix, e)), readable(envconfig.Process("", &e.keys))); err != nil {
+	if err := errors.Join(readable(envconfig.Process(prefix, e)), readable(envconfig.Process("", &e.keys)), readable(envconfig.Process("", &e.otlp))); err != nil {
 		return nil, err
 	}
 	return e, e.validate()
@@ -154,7 +159,7 @@ func (e *Environment) validate() error {
 		refuse(e.Listen != "", "LISTEN: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
 		refuse(e.StoreDir != "", "STORE_DIR: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, e.observabilityProblems()...)...)
 }
 
 // logins names the ways to log in that are set.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ import (
 	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/replay"
 	"github.com/llmbus/llmbus/subjects"
+	"github.com/llmbus/llmbus/telemetry"
 	"github.com/llmbus/llmbus/usage"
 )
 
@@ -43,6 +45,10 @@ type worker struct {
 	streams  *jobs.Streams
 	usage    *usage.Usage
 	door     *door // nil unless HTTP is served
+
+	telemetry *telemetry.Telemetry // nil where nobody asks
+	bus       atomic.Pointer[bus.Worker]
+	depth     depth
 }
 
 func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
@@ -63,14 +69,17 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.flags, err = kv.NewFlags(buckets.Flags, kv.FlagsConfig{Log: a.log, OnChange: w.flagsChanged}); err != nil {
 		return nil, err
 	}
-	w.breakers, err = breaker.New(breaker.Config{Conn: conn.Conn, Buckets: buckets, Worker: a.name, Log: a.log, OnChange: w.events.circuit})
+	w.breakers, err = breaker.New(breaker.Config{Conn: conn.Conn, Buckets: buckets, Worker: a.name, Log: a.log, OnChange: w.circuitChanged})
 	if err != nil {
 		return nil, err
 	}
 	if w.usage, err = usage.New(usage.Config{Bucket: buckets.Usage, Worker: a.name, Log: a.log}); err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: []chain.Follower{w.usage}, Log: a.log})
+	if err = w.newTelemetry(ctx); err != nil {
+		return nil, err
+	}
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: a.log})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err
@@ -108,6 +117,7 @@ func openReplay(ctx context.Context, a *App, js jetstream.JetStream) bus.Replay 
 func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 	w.router.Cut(flags)
 	w.events.flips(flips)
+	w.countFlips(flips)
 }
 
 func (w *worker) newBus() (*bus.Worker, error) {
@@ -126,6 +136,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	// What requests in flight use outlives the intake.
 	support, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
+	defer w.endTelemetry()
 	defer parts.Wait()
 	defer end()
 	start := func(name string, run func(context.Context) error) {
@@ -137,6 +148,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	}
 	start("connection", w.watch)
 	start("usage", w.usage.Run)
+	start("metrics", w.serveMetrics)
 	start("flags", w.flags.Run)
 	start("idempotency", w.once.Run)
 	start("breakers", w.breakers.Run)
@@ -158,6 +170,7 @@ func (w *worker) serveRequests(ctx context.Context, parts *sync.WaitGroup, ready
 	if err != nil {
 		return err
 	}
+	w.bus.Store(b)
 	j, err := w.newJobs()
 	if err != nil {
 		return err
