@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "telemetry": 5,
+	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "telemetry": 5, "internal/fleet": 5,
 	"internal/config": 6,
 	"gateway":         6,
 	"internal/app":    7,
@@ -44,10 +44,11 @@ var levels = map[string]int{
 var narrow = map[string][]string{
 	"internal/scan": {}, "llm": {"internal/scan"}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"}, "replay": {"subjects"},
 	"bus": {"llm", "subjects", "stream"}, "client": {"llm", "subjects", "stream"},
-	"jobs":  {"llm", "subjects", "kv"},
-	"chain": {"llm", "provider", "breaker", "kv"},
-	"once":  {"llm", "subjects", "stream", "kv"},
-	"usage": {"llm", "subjects", "kv", "chain"},
+	"jobs":           {"llm", "subjects", "kv"},
+	"chain":          {"llm", "provider", "breaker", "kv"},
+	"once":           {"llm", "subjects", "stream", "kv"},
+	"internal/fleet": {"llm", "subjects", "kv", "breaker", "chain"},
+	"usage":          {"llm", "subjects", "kv", "chain"},
 
 	"gateway":   {"llm", "subjects", "client", "internal/scan"},
 	"telemetry": {"llm", "chain"},
@@ -55,7 +56,7 @@ var narrow = map[string][]string{
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|internal/(app|config|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 
 	"go.opentelemetry.io/":   regexp.MustCompile(`^(telemetry|internal/app)$`),
