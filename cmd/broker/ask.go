@@ -41,6 +41,7 @@ func newAsk(io streams) *cobra.Command {
 		Args: arguments(1, 2, "a feature and a text"),
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args) },
 	}
+	c.ValidArgsFunction = nth(featureWords)
 	c.Flags().BoolVar(&a.stream, "stream", false, "print the answer as it comes")
 	c.Flags().BoolVar(&a.json, "json", false, "print the response as JSON; with --stream, each frame on a line")
 	c.Flags().StringVar(&a.system, "system", "", "system prompt")

@@ -69,9 +69,7 @@ func (v *breakerView) show(ctx context.Context) error {
 	}
 	list := tally(reports)
 	if v.json {
-		e := json.NewEncoder(v.out)
-		e.SetIndent("", "  ")
-		return e.Encode(list)
+		return printJSON(v.out, list)
 	}
 	w := tabwriter.NewWriter(v.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "BREAKER\tSTATE\tWHY\tFOR\tFAILURES\tNEXT CALL\tWORKERS")
@@ -204,6 +202,6 @@ func (v *breakerView) change(msg *nats.Msg) error {
 		}{key, record})
 	}
 	_, err = fmt.Fprintf(v.out, "%s  %s  %s  %s  generation %d\n", time.Now().Format("15:04:05.000"), name(key),
-		cmp.Or(string(record.State), "deleted"), cmp.Or(record.Why, "-"), record.Generation)
+		cmp.Or(string(record.State), "deleted"), cmp.Or(printable(record.Why), "-"), record.Generation)
 	return err
 }

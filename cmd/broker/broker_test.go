@@ -12,7 +12,7 @@ import (
 
 func TestHelpHasExamples(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"serve"}, {"ask"}, {"breakers"}, {"flags"}, {"flags", "set"}, {"flags", "clear"},
+		{}, {"serve"}, {"ask"}, {"top"}, {"events"}, {"breakers"}, {"health"}, {"completion"}, {"flags"}, {"flags", "set"}, {"flags", "clear"},
 		{"jobs"}, {"jobs", "list"}, {"jobs", "show"}, {"jobs", "cancel"}, {"jobs", "replay"},
 		{"config"}, {"config", "check"}, {"config", "push"}, {"config", "show"}, {"provider-sim"}, {"demo"},
 	} {
@@ -55,11 +55,21 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"jobs", "show"}, nil, exitUsage, `broker: broker jobs show needs the id of a job; see broker jobs show --help`},
 		{[]string{"jobs", "replay"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
 		{[]string{"jobs", "replay", "--all", "x"}, nil, exitUsage, `broker: broker jobs replay needs ids of jobs, --feature or --all; see broker jobs replay --help`},
+		{[]string{"top", "--interval", "1ms"}, nil, exitUsage, `broker: --interval must be 100ms to 1h`},
+		{[]string{"top", "x"}, nil, exitUsage, `broker: broker top takes no argument "x"; see broker top --help`},
+		{[]string{"events", "--limit", "-1"}, nil, exitUsage, `broker: --limit must be 0 or more`},
+		{[]string{"events", "--event", "a.b"}, nil, exitUsage, `broker: --event: "a.b" is no name of an event, such as circuit_opened`},
+		{[]string{"health", "--url", "http://127.0.0.1:1", "--any"}, nil, exitUsage, `broker: --url asks no worker`},
+		{[]string{"completion"}, nil, exitUsage, `broker: broker completion needs bash, zsh, fish or powershell; see broker completion --help`},
+		{[]string{"completion", "nosh"}, nil, exitUsage, `broker: broker completion needs bash, zsh, fish or powershell; see broker completion --help`},
+		{[]string{"completion", "bash", "x"}, nil, exitUsage, `broker: broker completion bash takes no argument "x"; see broker completion bash --help`},
 		{[]string{"config"}, nil, exitUsage, `broker: broker config needs check, push, show or prices; see broker config --help`},
 		{[]string{"config", "check"}, nil, exitUsage, `broker: name a file, or set LLMBUS_CONFIG`},
 		{[]string{"config", "check", "/nowhere"}, nil, exitConfig, `broker: open /nowhere: no such file or directory`},
 		{nil, []string{"LLMBUS_POOL=0"}, exitConfig, `broker: LLMBUS_POOL: must be 1 to 100000, not 0`},
 		{[]string{"ask", "default", "x"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},
+		{[]string{"top"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},
+		{[]string{"events"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},
 		{[]string{"breakers"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},
 		{[]string{"provider-sim", "--listen", "nowhere"}, nil, exitFailure, `broker: open the simulator's port: `},
 	} {

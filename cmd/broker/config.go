@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/llmbus/llmbus/internal/config"
@@ -48,17 +51,42 @@ func newConfig(io streams) *cobra.Command {
 }
 
 func newConfigCheck(io streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:     "check [file]",
 		Short:   "Check a file without NATS; says nothing if it is good",
 		Long:    "Check reads a file, the one in LLMBUS_CONFIG by default, - for the standard input, and reports all that is wrong with it.",
-		Example: "  broker config check broker.yaml && broker config push broker.yaml",
+		Example: "  broker config check broker.yaml && broker config push broker.yaml\n  broker config check --json broker.yaml | jq -r '.[].key'",
 		Args:    arguments(0, 1, "at most one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			_, _, err := readConfig(io.in, args)
+			if asJSON {
+				return errors.Join(err, listProblems(io.out, err))
+			}
 			return err
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print what is wrong as a JSON array, too")
+	return c
+}
+
+// problem is one setting that is refused, as JSON.
+type problem struct {
+	Source string `json:"source"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Key    string `json:"key"`
+	Reason string `json:"reason"`
+}
+
+func listProblems(out io.Writer, err error) error {
+	list := []problem{}
+	if refused, ok := errors.AsType[*config.Error](err); ok {
+		for _, p := range refused.Problems {
+			list = append(list, problem{p.Source, p.Line, p.Column, p.Key, p.Reason})
+		}
+	}
+	return printJSON(out, list)
 }
 
 func newConfigPush(io streams) *cobra.Command {
@@ -88,10 +116,11 @@ func newConfigPush(io streams) *cobra.Command {
 }
 
 func newConfigShow(io streams) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:     "show",
 		Short:   "Print the configuration in the bucket as one file",
-		Example: "  broker config show > broker.yaml",
+		Example: "  broker config show > broker.yaml\n  broker config show --json | jq .features",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withBuckets(c.Context(), func(ctx context.Context, b *kv.Buckets) error {
@@ -102,11 +131,19 @@ func newConfigShow(io streams) *cobra.Command {
 				if held.Empty() {
 					fmt.Fprintln(io.err, "the bucket is empty: each worker uses what its environment offers")
 				}
-				_, err = fmt.Fprint(io.out, held.YAML())
+				text := []byte(held.YAML())
+				if asJSON {
+					if text, err = yaml.YAMLToJSON([]byte(cmp.Or(held.YAML(), "{}"))); err != nil {
+						return fmt.Errorf("write the configuration as JSON: %w", err)
+					}
+				}
+				_, err = io.out.Write(text)
 				return err
 			})
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, which is a configuration file as well")
+	return c
 }
 
 // readConfig reads and checks the file that was named.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os/user"
 	"strings"
@@ -77,6 +76,7 @@ func newFlagsSet() *cobra.Command {
 			})
 		},
 	}
+	c.ValidArgsFunction = nth(flagWords, words("on", "off"))
 	c.Flags().StringVar(&f.Reason, "reason", "", "why, for those who list the flags")
 	c.Flags().StringVar(&f.By, "by", operator(), "who, in one word")
 	c.Flags().BoolVar(&f.Now, "now", false, "stop what is in flight, too")
@@ -89,6 +89,8 @@ func newFlagsClear() *cobra.Command {
 		Short:   "Remove flags, which leaves on what they switched",
 		Example: "  broker flags clear feature.support",
 		Args:    arguments(1, 100, "a flag"),
+
+		ValidArgsFunction: each(setWords),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withBuckets(c.Context(), func(ctx context.Context, b *kv.Buckets) error {
 				for _, arg := range args {
@@ -168,9 +170,7 @@ func listFlags(io streams, set *kv.FlagSet, asJSON bool) error {
 		fmt.Fprintf(io.err, "%q has no effect: it names nothing; remove it with: broker flags clear %q\n", key, key)
 	}
 	if asJSON {
-		e := json.NewEncoder(io.out)
-		e.SetIndent("", "  ")
-		return e.Encode(list)
+		return printJSON(io.out, list)
 	}
 	w := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FLAG\tIS\tSET\tBY\tREASON")
@@ -182,7 +182,7 @@ func listFlags(io streams, set *kv.FlagSet, asJSON bool) error {
 		case f.Now:
 			is = "off now"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", f.Flag, is, f.Set.Local().Format(time.DateTime), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", f.Flag, is, f.Set.Local().Format(time.DateTime), cmp.Or(printable(f.By), "-"), cmp.Or(printable(f.Reason), "-"))
 	}
 	return w.Flush()
 }

@@ -20,13 +20,15 @@ import (
 
 // checkup is one run of the health command.
 type checkup struct {
+	streams
+	json    bool
 	url     string
 	any     bool
 	timeout time.Duration
 }
 
-func newHealth() *cobra.Command {
-	h := &checkup{}
+func newHealth(io streams) *cobra.Command {
+	h := &checkup{streams: io}
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Tell by the exit code whether a worker answers; says nothing if one does",
@@ -37,6 +39,9 @@ func newHealth() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			if h.timeout <= 0 {
 				return usageError{errors.New("--timeout must be above 0")}
+			}
+			if h.url != "" && (h.any || h.json) {
+				return usageError{errors.New("--url asks no worker, so that --any and --json have no meaning with it")}
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), h.timeout)
 			defer cancel()
@@ -49,7 +54,7 @@ func newHealth() *cobra.Command {
 	c.Flags().StringVar(&h.url, "url", "", "get this HTTP address instead; any 2xx is health")
 	c.Flags().BoolVar(&h.any, "any", false, "be content with any worker of the fleet")
 	c.Flags().DurationVar(&h.timeout, "timeout", 2*time.Second, "the longest to wait")
-	c.MarkFlagsMutuallyExclusive("url", "any")
+	c.Flags().BoolVar(&h.json, "json", false, "print what the worker says of itself as JSON")
 	return c
 }
 
@@ -100,6 +105,11 @@ func (h *checkup) ask(ctx context.Context) error {
 		if !h.any && !ours(r.Details.Worker) {
 			others = append(others, r.Details.Worker)
 			continue
+		}
+		if h.json {
+			if err := printJSON(h.out, r); err != nil {
+				return err
+			}
 		}
 		return able(r)
 	}

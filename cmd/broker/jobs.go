@@ -80,6 +80,7 @@ func newJobsList(io streams, tenant *string) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&feature, "feature", "", "of this feature only")
+	completeFlag(c, "feature", featureWords)
 	c.Flags().BoolVar(&dead, "dead", false, "only those that were given up")
 	c.Flags().IntVar(&limit, "limit", 1000, "of each kind, at most")
 	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each job on a line")
@@ -147,9 +148,9 @@ func (l *jobList) line(job any, tenant, id, feature, state string, published tim
 	if last == "" {
 		last = "-"
 	}
-	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", id, feature, state, time.Since(published).Round(time.Second), tries, last)
+	line := fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s", printable(id), printable(feature), state, time.Since(published).Round(time.Second), tries, last)
 	if tenant != "" {
-		line += "\t" + tenant
+		line += "\t" + printable(tenant)
 	}
 	_, err := fmt.Fprintln(l.table, line)
 	return err
@@ -169,9 +170,7 @@ func newJobsShow(io streams, tenant *string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				e := json.NewEncoder(io.out)
-				e.SetIndent("", "  ")
-				return e.Encode(found)
+				return printJSON(io.out, found)
 			})
 		},
 	}
@@ -276,6 +275,7 @@ func newJobsReplay(io streams, tenant *string) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&feature, "feature", "", "all dead letters of this feature")
+	completeFlag(c, "feature", featureWords)
 	c.Flags().BoolVar(&all, "all", false, "all dead letters")
 	return c
 }

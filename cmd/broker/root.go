@@ -109,9 +109,9 @@ func newRoot(io streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServe(io), newAsk(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth())
+	root.AddCommand(newServe(io), newAsk(io), newTop(io), newEvents(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth(io))
 	root.AddCommand(newGateway(io))
+	withCompletion(root)
 	return root
 }
 
