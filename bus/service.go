@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/llmbus/llmbus/schemas"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -39,7 +40,8 @@ func (w *Worker) announce() (micro.Service, error) {
 			_ = req.RespondJSON(w.report(service.Info().ID)) // fails only with the connection
 		}
 	}
-	err = service.AddEndpoint("status", micro.HandlerFunc(status), micro.WithEndpointSubject(subjects.Status), micro.WithEndpointQueueGroupDisabled())
+	err = service.AddEndpoint("status", micro.HandlerFunc(status), micro.WithEndpointSubject(subjects.Status),
+		micro.WithEndpointQueueGroupDisabled(), micro.WithEndpointMetadata(schemas.Metadata()))
 	if err != nil {
 		_ = service.Stop()
 		return nil, fmt.Errorf("announcing the status endpoint: %w", err)

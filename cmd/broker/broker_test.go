@@ -15,6 +15,7 @@ func TestHelpHasExamples(t *testing.T) {
 		{}, {"serve"}, {"ask"}, {"top"}, {"events"}, {"breakers"}, {"health"}, {"completion"}, {"flags"}, {"flags", "set"}, {"flags", "clear"},
 		{"jobs"}, {"jobs", "list"}, {"jobs", "show"}, {"jobs", "cancel"}, {"jobs", "replay"},
 		{"config"}, {"config", "check"}, {"config", "push"}, {"config", "show"}, {"provider-sim"}, {"demo"},
+		{"conformance"}, {"conformance", "worker"}, {"conformance", "client"}, {"conformance", "schema"}, {"conformance", "asyncapi"},
 	} {
 		got := broker(t, nil, "", append(args, "--help")...)
 		require.Equal(t, exitOK, got.code, args)

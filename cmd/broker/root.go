@@ -111,6 +111,7 @@ func newRoot(io streams) *cobra.Command {
 	})
 	root.AddCommand(newServe(io), newAsk(io), newTop(io), newEvents(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth(io))
 	root.AddCommand(newGateway(io))
+	root.AddCommand(newConformance(io))
 	withCompletion(root)
 	return root
 }

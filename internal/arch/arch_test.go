@@ -24,7 +24,7 @@ const (
 // or from the same level where siblings lists it.
 var levels = map[string]int{
 	"internal/scan": -1,
-	"llm":           0, "subjects": 0,
+	"llm":           0, "subjects": 0, "schemas": 0,
 	"kv": 1, "stream": 1, "replay": 1, "provider": 1,
 	"provider/wire": 2, "breaker": 2,
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
@@ -33,6 +33,7 @@ var levels = map[string]int{
 	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "telemetry": 5, "internal/fleet": 5,
 	"internal/config": 6,
 	"gateway":         6,
+	"conformance":     6,
 	"internal/app":    7,
 	"cmd/broker":      8,
 
@@ -43,20 +44,22 @@ var levels = map[string]int{
 // narrow packages may import less than their level allows.
 var narrow = map[string][]string{
 	"internal/scan": {}, "llm": {"internal/scan"}, "subjects": {}, "provider": {"llm"}, "stream": {"llm", "subjects"}, "replay": {"subjects"},
-	"bus": {"llm", "subjects", "stream"}, "client": {"llm", "subjects", "stream"},
+	"bus": {"llm", "subjects", "stream", "schemas"}, "client": {"llm", "subjects", "stream"},
 	"jobs":           {"llm", "subjects", "kv"},
 	"chain":          {"llm", "provider", "breaker", "kv"},
 	"once":           {"llm", "subjects", "stream", "kv"},
 	"internal/fleet": {"llm", "subjects", "kv", "breaker", "chain"},
 	"usage":          {"llm", "subjects", "kv", "chain"},
 
-	"gateway":   {"llm", "subjects", "client", "internal/scan"},
+	"gateway": {"llm", "subjects", "client", "internal/scan"},
+
+	"schemas": {}, "conformance": {"llm", "subjects", "schemas"},
 	"telemetry": {"llm", "chain"},
 }
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 
 	"go.opentelemetry.io/":   regexp.MustCompile(`^(telemetry|internal/app)$`),
