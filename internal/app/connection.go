@@ -68,6 +68,9 @@ func (e *Environment) Options(name string) ([]nats.Option, error) {
 		nats.Name(name), nats.MaxReconnects(-1), nats.PingInterval(pingInterval), nats.Timeout(connectTimeout),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
 	}
+	if e.NatsInbox != "" {
+		options = append(options, nats.CustomInboxPrefix(e.NatsInbox))
+	}
 	switch {
 	case e.NatsCreds != "":
 		options = append(options, nats.UserCredentials(e.NatsCreds))

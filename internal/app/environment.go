@@ -33,6 +33,7 @@ type Environment struct {
 	NatsUser     string      `split_words:"true"`
 	NatsPassword wire.Secret `split_words:"true"`
 	NatsToken    wire.Secret `split_words:"true"`
+	NatsInbox    string      `split_words:"true"` // prefix of this process's own inboxes; default _INBOX
 	NatsTLSCa    string      `split_words:"true"` // path of a PEM file; the system's authorities by default
 	NatsTLSCert  string      `split_words:"true"` // path of a PEM file, with NatsTLSKey
 	NatsTLSKey   string      `split_words:"true"`
@@ -144,6 +145,7 @@ func (e *Environment) validate() error {
 	refuse((e.NatsTLSCert == "") != (e.NatsTLSKey == ""), "NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round")
 	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
 	e.refuseHTTP(refuse)
+	refuse(!validInbox(e.NatsInbox), "NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not %q", e.NatsInbox)
 	if ways := e.logins(); len(ways) > 1 {
 		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
 	}

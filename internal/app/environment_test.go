@@ -59,6 +59,9 @@ func TestEnvironmentRefusals(t *testing.T) {
 			"LLMBUS_NATS_TOKEN: cannot be set together with LLMBUS_NATS_CREDS; keep one"},
 		{map[string]string{"NATS_URL": "nats://h", "NATS_PASSWORD": "secret"}, "LLMBUS_NATS_PASSWORD: needs LLMBUS_NATS_USER"},
 		{map[string]string{"NATS_URL": "nats://h", "NATS_TLS_KEY": "/k"}, "LLMBUS_NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round"},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "$KV.llm_flags"}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "$KV.llm_flags"`},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "_INBOX.a."}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "_INBOX.a."`},
+		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "_INBOX.*"}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "_INBOX.*"`},
 		{map[string]string{"POOL": "0", "LOG_FORMAT": "xml"}, "LLMBUS_POOL: must be 1 to 100000, not 0\nLLMBUS_LOG_FORMAT: must be text or json, not \"xml\""},
 	} {
 		t.Run(tc.want, func(t *testing.T) {

@@ -38,7 +38,7 @@ var levels = map[string]int{
 	"cmd/broker":      8,
 
 	// helpers of tests and tools, which the product does not import
-	"internal/natstest": 3, "internal/vectors": 2, "internal/sim": 3, "internal/sim/simtest": 4, "internal/arch": 8, "e2e": 9,
+	"internal/natstest": 3, "internal/vectors": 2, "internal/sim": 3, "internal/sim/simtest": 4, "internal/arch": 8, "e2e": 9, "e2e/fence": 9,
 }
 
 // narrow packages may import less than their level allows.
