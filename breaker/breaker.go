@@ -42,6 +42,17 @@ func (b *Breaker) Ready() bool {
 	return v.free() || v.ready(time.Now())
 }
 
+// Check says what Acquire would likely do now: nil, or its *OpenError. It takes
+// nothing. probe is true where the call would be the probe of an open breaker,
+// which one caller of the fleet gets.
+func (b *Breaker) Check() (probe bool, err error) {
+	v, now := b.view.Load(), time.Now()
+	if v.free() || v.ready(now) {
+		return v.state == Open || v.state == HalfOpen, nil
+	}
+	return false, b.refusal(*v, now)
+}
+
 // Cool leaves the provider alone for d, up to 24 h, over the whole fleet. It is
 // for a provider that says how long, with a 429 or an empty account: no failure
 // is counted and the end admits all callers without a probe. An open breaker

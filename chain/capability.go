@@ -2,6 +2,7 @@ package chain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/llmbus/llmbus/llm"
 )
@@ -53,20 +54,32 @@ func pictures(req *llm.Request) (images, links bool) {
 	return images, links
 }
 
-// capable lists the targets that declare all the request needs and are
-// approved for its data class. Without any, the error names what is missing.
-func (f *Feature) capable(req *llm.Request) ([]*Target, error) {
+// capable lists the targets that may see the request's data and declare all it
+// needs. Without any, the error names what is missing.
+func (f *Feature) capable(req *llm.Request, notes *trail) ([]*Target, error) {
 	list := make([]*Target, 0, len(f.Targets))
 	for i := range f.Targets {
-		if t := &f.Targets[i]; req.DataClass == "" || slices.Contains(t.Can.ApprovedFor, req.DataClass) {
-			list = append(list, t)
+		t := &f.Targets[i]
+		if why, detail := f.forbids(t, req.DataClass); why != "" {
+			notes.skipped(t, why, detail)
+			continue
 		}
+		list = append(list, t)
+	}
+	if !f.declared(req.DataClass) {
+		return nil, llm.Errorf(llm.CodeInvalidRequest, "data_class: must be one of %s", strings.Join(f.DataClasses, ", "))
 	}
 	if len(list) == 0 {
-		return nil, llm.Errorf(llm.CodePolicyDenied, "no target of feature %q is approved for data_class %q", f.Name, req.DataClass)
+		return nil, llm.Errorf(llm.CodePolicyDenied, "no target of feature %q may see data of data_class %q", f.Name, req.DataClass)
 	}
 	for _, n := range needs(req) {
-		list = slices.DeleteFunc(list, func(t *Target) bool { return !n.met(t) })
+		list = slices.DeleteFunc(list, func(t *Target) bool {
+			if !n.met(t) {
+				notes.skipped(t, SkipLacks, n.name)
+				return true
+			}
+			return false
+		})
 		if len(list) == 0 {
 			return nil, llm.Errorf(llm.CodeInvalidRequest, "%s: no target of feature %q can serve it together with the rest of the request", n.name, f.Name)
 		}

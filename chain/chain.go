@@ -24,6 +24,7 @@ type env struct {
 	queue     Queue
 	observer  Observer
 	followers followers
+	auditor   Auditor
 	schemas   *schemas
 	calls     *calls // in flight, so that an "off now" can reach them
 	log       *slog.Logger
@@ -31,7 +32,7 @@ type env struct {
 }
 
 func newEnv(c Config) env {
-	e := env{switches: c.Switches, queue: c.Queue, observer: c.Observer, followers: c.Followers, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
+	e := env{switches: c.Switches, queue: c.Queue, observer: c.Observer, followers: c.Followers, auditor: c.Auditor, schemas: newSchemas(), calls: newCalls(c.Switches), log: c.Log, random: rand.Float64}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -80,12 +81,16 @@ func (c *Chain) begin(ctx context.Context, req *llm.Request) (*run, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	targets, err := c.feature.capable(req)
+	notes := trailOf(ctx)
+	targets, err := c.feature.capable(req, notes)
 	if err != nil {
 		return nil, err
 	}
 	flags, degraded := c.env.switches.Current(ctx)
-	r := &run{Chain: c, req: req, flags: flags, degraded: degraded, queue: targets, begun: time.Now(), calls: make(map[*Target]int, len(targets))}
+	r := &run{Chain: c, req: req, flags: flags, degraded: degraded, queue: targets, notes: notes, begun: time.Now(), calls: make(map[*Target]int, len(targets))}
 	r.failover = !req.NoFailover && !flags.FailoverOff(req.Feature, req.Tenant)
+	if notes != nil {
+		notes.failover = r.failover
+	}
 	return r, nil
 }

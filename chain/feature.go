@@ -17,6 +17,11 @@ type Feature struct {
 	Timeout   time.Duration // the most that a request may take, whatever its caller asks
 	Targets   []Target
 
+	DataClasses  []string // all there are, from least to most sensitive; empty: data is not classified
+	MinDataClass string   // requests of a lower class are raised to it; empty: the least sensitive
+	Regions      []string // targets must process data there and nowhere else; empty: anywhere
+	Audit        bool     // each decision is told to Config.Auditor
+
 	OnRateLimit     OnRateLimit
 	OnQuota         OnFailure // no credit left; FailOver by default
 	OnMisconfigured OnFailure // refused credentials, unknown model; Fail by default, so that a broken key is seen

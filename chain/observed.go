@@ -15,20 +15,23 @@ import (
 // observed is the outermost stage: it writes the one log line of a request and
 // tells the observer of its start and end.
 type observed struct {
-	next llm.Completer
-	env  env
+	next  llm.Completer
+	env   env
+	audit *auditing // nil: none
 }
 
 func (s *observed) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	ctx, began := s.start(ctx, req)
+	ctx, notes := s.audit.begin(ctx)
 	resp, err := s.next.Complete(ctx, req)
-	s.finish(ctx, req, resp, err, began)
+	s.audit.end(req, notes, s.finish(ctx, req, resp, err, began))
 	return resp, err
 }
 
 func (s *observed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
 	return func(yield func(llm.Frame, error) bool) {
 		ctx, began := s.start(ctx, req)
+		ctx, notes := s.audit.begin(ctx)
 		var resp *llm.Response
 		var failed error = llm.ErrCancelled // what is left if the reader goes away
 		for f, err := range s.next.Stream(ctx, req) {
@@ -41,7 +44,7 @@ func (s *observed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.F
 				break
 			}
 		}
-		s.finish(ctx, req, resp, failed, began)
+		s.audit.end(req, notes, s.finish(ctx, req, resp, failed, began))
 	}
 }
 
@@ -51,7 +54,7 @@ func (s *observed) start(ctx context.Context, req *llm.Request) (context.Context
 	return s.env.followers.requestBegan(ctx, req), now
 }
 
-func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Response, err error, began time.Time) {
+func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Response, err error, began time.Time) Ending {
 	elapsed := time.Since(began)
 	event := Event{Name: EventRequestSucceeded, Time: time.Now(), RequestID: req.ID, Feature: req.Feature, Tenant: hashTenant(req.Tenant), MS: elapsed.Milliseconds()}
 	attrs := append(make([]slog.Attr, 0, 24), slog.String("id", req.ID), slog.String("feature", req.Feature), slog.String("class", string(req.Class)),
@@ -80,6 +83,7 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 	s.env.log.LogAttrs(ctx, level, "request", attrs...)
 	s.env.observer.Observe(event)
 	s.env.followers.requestEnded(ctx, req, ending)
+	return ending
 }
 
 func responseAttrs(resp *llm.Response) []slog.Attr {

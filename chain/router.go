@@ -27,6 +27,7 @@ type Config struct {
 	Queue     Queue       // for llm.FallbackQueued and InterruptQueue; nil has no jobs
 	Observer  Observer    // nil hears nothing
 	Followers []Follower
+	Auditor   Auditor      // of features with Audit; nil hears nothing
 	Log       *slog.Logger // nil logs nothing
 }
 
@@ -79,7 +80,11 @@ func (r *Router) stages(f *Feature) llm.Completer {
 	if len(f.Fallback) > 0 {
 		c = &fallback{next: c, feature: f, cache: r.cache, env: r.env}
 	}
-	return &observed{next: c, env: r.env}
+	o := &observed{next: c, env: r.env}
+	if f.Audit && r.env.auditor != nil {
+		o.audit = &auditing{f, r.env.auditor}
+	}
+	return o
 }
 
 // Features lists the names of the features, sorted.
@@ -130,8 +135,6 @@ func (r *Router) route(req *llm.Request) (*pipeline, *llm.Request, error) {
 	if filled.Class == "" {
 		filled.Class = p.Class
 	}
-	if filled.DataClass == "" {
-		filled.DataClass = p.DataClass
-	}
+	p.classify(&filled)
 	return p, &filled, nil
 }

@@ -23,6 +23,7 @@ type run struct {
 	failover bool
 
 	queue    []*Target // still to be asked, in order
+	notes    *trail    // nil: nobody asks what became of each target
 	begun    time.Time
 	attempts []llm.Attempt
 	calls    map[*Target]int
@@ -81,8 +82,7 @@ func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
 	for len(r.queue) > 0 && ctx.Err() == nil {
 		t := r.queue[0]
 		r.queue = r.queue[1:]
-		if r.flags.TargetOff(t.Provider, t.Model) {
-			r.refused = append(r.refused, refusedBySwitch)
+		if r.switchedOff(t) {
 			continue
 		}
 		permit, err := r.acquire(ctx, t)
@@ -92,14 +92,30 @@ func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
 			}
 			return t, permit
 		}
-		why := refusedByBreaker
-		if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-			why = open.Why
-			r.mayReturn(open.RetryAfter)
-		}
-		r.refused = append(r.refused, why)
+		r.passOver(t, err)
 	}
 	return nil, breaker.Permit{}
+}
+
+// switchedOff passes a target over that a switch forbids.
+func (r *run) switchedOff(t *Target) bool {
+	off := r.flags.TargetOff(t.Provider, t.Model)
+	if off {
+		r.refused = append(r.refused, refusedBySwitch)
+		r.notes.skipped(t, SkipSwitchedOff, "")
+	}
+	return off
+}
+
+// passOver notes that a breaker refuses a call.
+func (r *run) passOver(t *Target, err error) {
+	why := refusedByBreaker
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		why = open.Why
+		r.mayReturn(open.RetryAfter)
+		r.notes.refused(t, open)
+	}
+	r.refused = append(r.refused, why)
 }
 
 // acquire asks the breaker. A target that this request has waited for may cool
@@ -123,6 +139,7 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	}
 	r.served, r.shown, r.visible, r.received = t, r.shown || r.visible, false, 0
 	r.calls[t]++
+	r.notes.called(t)
 	r.attempts = append(r.attempts, llm.Attempt{Provider: t.Provider, Model: t.Model, Breaker: string(r.permit.State())})
 	began, allowed := time.Now(), r.room(ctx, t)
 
@@ -137,6 +154,7 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 		booked.Usage = estimate(r.req, r.received)
 	}
 	book(booked, t, resp, failure)
+	r.notes.outcome(t, booked.Class)
 	r.env.followers.attemptEnded(ctx, r.req, booked)
 	r.report(ctx, t, failure, allowed)
 	return resp, failure
@@ -227,6 +245,7 @@ func (r *run) after(ctx context.Context, t *Target, failure *provider.Failure) *
 		return r.interrupted(ctx, t, failure)
 	case errors.Is(failure, llm.ErrSwitchedOff): // this target alone was told to stop
 		r.refused = append(r.refused, refusedBySwitch)
+		r.notes.skipped(t, SkipSwitchedOff, "")
 		return nil
 	}
 	d := r.feature.decide(situation{failure: failure, target: t, class: r.req.Class, calls: r.calls[t], room: r.room(ctx, t),
@@ -258,7 +277,9 @@ func (r *run) narrow(fits func(*Target) bool, failure *provider.Failure) *llm.Er
 	for _, t := range r.queue {
 		if fits(t) {
 			kept = append(kept, t)
+			continue
 		}
+		r.notes.skipped(t, SkipNoBetter, "")
 	}
 	if r.queue = kept; len(kept) == 0 {
 		return r.terminal(failure)

@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Adopt makes the newest configuration that is valid as a whole out of what the
 // bucket holds. A part that is refused is replaced by its text in prev, the
@@ -58,18 +61,39 @@ func (a *adoption) stepBack(problems []Problem) {
 		case had && old != text && !a.lost[part]:
 			a.parts[part] = old
 		default:
-			delete(a.parts, part)
-			a.lost[part] = true
+			a.giveUp(part)
 		}
 	}
 }
 
-// restoreNeeded puts removed parts back that others need.
+// giveUp leaves a part out for good, and with data rules every feature: what was
+// to be guarded by them must not be served without.
+func (a *adoption) giveUp(part string) {
+	delete(a.parts, part)
+	a.lost[part] = true
+	if part != keyDataRules {
+		return
+	}
+	for key := range a.parts {
+		if strings.HasPrefix(key, kindFeature+".") {
+			a.giveUp(key)
+		}
+	}
+}
+
+// restoreNeeded puts parts back that others need and that were removed, or
+// changed so that they no longer fit.
 func (a *adoption) restoreNeeded(problems []Problem) (restored bool) {
 	for _, p := range problems {
-		_, there := a.parts[p.needs]
-		if old, had := a.prev[p.needs]; had && !there && !a.lost[p.needs] {
+		old, had := a.prev[p.needs]
+		now, there := a.parts[p.needs]
+		switch {
+		case a.lost[p.needs]:
+		case had && now != old:
 			a.parts[p.needs], restored = old, true
+		case !had && there && a.prev != nil: // new, and what is in force does not fit
+			delete(a.parts, p.needs)
+			a.lost[p.needs], restored = true, true
 		}
 	}
 	return restored

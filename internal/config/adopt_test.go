@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,8 +30,18 @@ func texts(problems []config.Problem) []string {
 	return list
 }
 
+// changed is parts with one of them different, or gone.
+func changed(parts config.Parts, key, text string) config.Parts {
+	parts = maps.Clone(parts)
+	if parts[key] = text; text == "" {
+		delete(parts, key)
+	}
+	return parts
+}
+
 func TestAdopt(t *testing.T) {
 	good := config.Parts{"provider.echo": "{}", "feature.a": overEcho}
+	guarded := config.Parts{"data_rules": "classes: [public]", "provider.echo": "approved_for: [public]", "feature.a": "data_class: public\n" + overEcho}
 	for _, tc := range []struct {
 		name       string
 		prev, next config.Parts
@@ -54,6 +65,23 @@ func TestAdopt(t *testing.T) {
 		{"a past that is refused too is given up", config.Parts{"provider.p": "kind: x", "feature.a": overEcho},
 			config.Parts{"provider.p": "kind: y", "feature.a": overEcho, "provider.echo": "{}"}, good,
 			[]string{"llm_features/provider.p:1:1: providers.p.kind: must be openai, anthropic, ollama, gemini or echo"}},
+		{"bad data rules stay as they were", guarded, changed(guarded, "data_rules", "classes: []"), guarded,
+			[]string{"llm_features/data_rules:1:1: data_rules.classes: must be a list in brackets with at least one entry"}},
+		{"data rules that cannot be read stay as they were", guarded, changed(guarded, "data_rules", "a: [1"), guarded,
+			[]string{"llm_features/data_rules:1:4: data_rules: not valid YAML: sequence end token ']' not found"}},
+		{"data rules that others still need are kept", guarded, changed(guarded, "data_rules", ""), guarded,
+			[]string{"llm_features/feature.a:1:1: features.a.data_class: no data classes are declared; list them in data_rules, such as data_rules: {classes: [public, internal]}, or remove it",
+				"llm_features/provider.echo:1:1: providers.echo.approved_for: no data classes are declared; list them in data_rules, such as data_rules: {classes: [public, internal]}, or remove it"}},
+		{"data rules that take a class away which others name stay", guarded, changed(guarded, "data_rules", "classes: [secret]"), guarded,
+			[]string{`llm_features/feature.a:1:1: features.a.data_class: there is no data class "public"; known are secret`,
+				`llm_features/provider.echo:1:1: providers.echo.approved_for: there is no data class "public"; known are secret`}},
+		{"data rules come last if a feature lacks a class", good, changed(good, "data_rules", "classes: [public]"), good,
+			[]string{"llm_features/feature.a:1:1: features.a.data_class: is missing; where data is classified, each feature says what its requests hold that name no class: set it to one of public"}},
+		{"nothing is served without its data rules", nil, changed(guarded, "data_rules", "classes: []"), config.Parts{},
+			[]string{"llm_features/data_rules:1:1: data_rules.classes: must be a list in brackets with at least one entry",
+				"llm_features/provider.echo:1:1: providers.echo.approved_for: no data classes are declared; list them in data_rules, such as data_rules: {classes: [public, internal]}, or remove it"}},
+		{"a new worker serves what fits the data rules", nil, changed(guarded, "feature.b", overEcho), guarded,
+			[]string{"llm_features/feature.b:1:1: features.b.data_class: is missing; where data is classified, each feature says what its requests hold that name no class: set it to one of public"}},
 		{"the digest is no part", nil, config.Parts{"applied_file": "abc"}, config.Parts{}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -47,6 +47,8 @@ func Read(parts Parts) (*Config, error) {
 // outline is the sections of a configuration, wherever they came from.
 type outline struct {
 	breaker   *section // nil: absent
+	rules     *section // nil: absent, or not to be read at all
+	rulesLost bool     // the latter
 	providers []*section
 	features  []*section
 	docs      []*document
@@ -62,6 +64,10 @@ func outlineOf(doc *document, top *section) *outline {
 	if o.breaker = top.sub("breaker"); o.breaker != nil {
 		o.breaker.part = keyBreaker
 	}
+	if o.rules = top.sub(keyDataRules); o.rules != nil {
+		o.rules.part = keyDataRules
+	}
+	o.rulesLost = o.rules == nil && top.has(keyDataRules)
 	o.providers = top.subs("providers", kindProvider)
 	o.features = top.subs("features", kindFeature)
 	top.end()
@@ -78,6 +84,8 @@ func (o *outline) build() *Config {
 	if o.breaker != nil {
 		b.defaults = readBreaker(o.breaker, b.defaults)
 	}
+	b.rules = readDataRules(o.rules)
+	b.rules.broken = b.rules.broken || o.rulesLost
 	cfg := &Config{}
 	for _, s := range o.providers {
 		p := b.provider(s)
@@ -95,5 +103,6 @@ func (o *outline) build() *Config {
 // builder reads one part after another, since a part may refer to an earlier.
 type builder struct {
 	defaults  Breaker
+	rules     dataRules
 	providers map[string]*Provider
 }

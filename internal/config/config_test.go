@@ -45,6 +45,7 @@ func TestEverySettingOfFeature(t *testing.T) {
 	azureCan, _ := azure.Model("gpt-5-mini")
 	require.Equal(t, chain.Feature{
 		Name: "support", Class: llm.ClassInteractive, DataClass: "internal", Timeout: 20 * time.Second,
+		DataClasses: []string{"public", "internal", "confidential"}, MinDataClass: "public", Regions: []string{"eu"},
 		Targets: []chain.Target{
 			{Provider: "openai", Model: "gpt-5-mini", Can: can, Attempts: 2, Timeout: 8 * time.Second,
 				Limits: provider.Timeouts{FirstToken: 4 * time.Second}, Price: price},
@@ -116,7 +117,7 @@ func TestDefaultsByClass(t *testing.T) {
 
 func TestPartsMeanTheSameAsTheFile(t *testing.T) {
 	cfg, parts := full(t)
-	require.Equal(t, []string{"breaker", "feature.extract", "feature.nightly", "feature.support", "provider.anthropic", "provider.azure",
+	require.Equal(t, []string{"breaker", "data_rules", "feature.extract", "feature.nightly", "feature.support", "provider.anthropic", "provider.azure",
 		"provider.echo", "provider.gemini", "provider.local", "provider.ollama", "provider.openai"}, parts.Keys())
 	again, err := config.Read(parts)
 	require.NoError(t, err)

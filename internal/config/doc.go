@@ -5,6 +5,7 @@
 // one entry of the file:
 //
 //	breaker            defaults for every breaker
+//	data_rules         the data classes there are
 //	provider.<name>    one entry of providers
 //	feature.<name>     one entry of features
 //
@@ -23,6 +24,10 @@
 //	  probe_timeout: 30s         # 100ms to 10m
 //	  ramp: off                  # after closing, calls come back by steps over this time, up to 1h
 //	  scope: model               # or provider: one breaker for all its models
+//
+//	data_rules:                  # optional; without it no class may be named anywhere
+//	  classes: [public, internal, confidential]   # from least to most sensitive
+//	  audit: true                # record how each request was routed
 //
 //	providers:
 //	  openai:                    # a name of a-z, 0-9, _ and -
@@ -52,7 +57,8 @@
 //	features:
 //	  support:                   # a name of a-z, 0-9, _ and -, at most 64
 //	    class: interactive       # or background, structured
-//	    data_class: internal     # of requests that name none
+//	    data_class: internal     # of requests that name none; required, this or the next, with data_rules
+//	    min_data_class: internal # requests of a lower class are raised to it
 //	    regions: [eu]            # every target must process data there and nowhere else
 //	    timeout: 30s             # of a request, whatever its caller asks: 100ms to 1h
 //	    targets:                 # in order of preference

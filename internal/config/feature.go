@@ -45,18 +45,17 @@ func (b *builder) feature(s *section) chain.Feature {
 	choice(s, "class", &class, llm.ClassInteractive, llm.ClassBackground, llm.ClassStructured)
 	f, limits := defaultsOf(class)
 	f.Name = s.name
-	s.text("data_class", &f.DataClass)
+	b.readClasses(s, &f)
 	s.duration("timeout", &f.Timeout, leastTimeout, mostTimeout, false)
 	readPolicies(s, &f)
 	readJobs(s, &f)
 	complete := b.targets(s, &f, limits)
 	readCommit(s, &f)
 	readFallback(s, &f)
-	var regions []string
-	s.texts("regions", &regions)
+	s.texts("regions", &f.Regions)
 	s.end()
 	if complete { // else the answers below would mislead
-		judgeFeature(s, &f, regions)
+		judgeFeature(s, &f)
 	}
 	return f
 }

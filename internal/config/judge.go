@@ -1,13 +1,11 @@
 package config
 
 import (
-	"slices"
-
 	"github.com/llmbus/llmbus/chain"
 )
 
 // judgeFeature refuses what the targets as a whole make impossible.
-func judgeFeature(s *section, f *chain.Feature, regions []string) {
+func judgeFeature(s *section, f *chain.Feature) {
 	judgePolicies(s, f)
 	streaming := count(f, func(t *chain.Target) bool { return t.Can.Streaming })
 	if s.has("on_interrupt") && f.OnInterrupt == chain.InterruptRestart && streaming < 2 {
@@ -27,7 +25,7 @@ func judgeFeature(s *section, f *chain.Feature, regions []string) {
 	if s.has("repair") && f.Repair == chain.RepairFence && count(f, func(t *chain.Target) bool { return t.Can.JSONSchema }) == 0 {
 		s.problem("repair", "is for json_schema, which no target is declared to take; remove it")
 	}
-	judgeGovernance(s, f, regions)
+	judgeGovernance(s, f)
 }
 
 // judgePolicies refuses policies that need what is not there.
@@ -44,22 +42,6 @@ func judgePolicies(s *section, f *chain.Feature) {
 	}
 	if s.has("on_rate_limit") && f.OnRateLimit == chain.RateLimitWait && count(f, func(t *chain.Target) bool { return t.Attempts > 1 }) == 0 {
 		s.problem("on_rate_limit", "wait needs a target with attempts of 2 or more")
-	}
-}
-
-// judgeGovernance refuses a feature whose own data may go to none of its
-// targets, or whose targets process data elsewhere than it demands.
-func judgeGovernance(s *section, f *chain.Feature, regions []string) {
-	if f.DataClass != "" && count(f, func(t *chain.Target) bool { return slices.Contains(t.Can.ApprovedFor, f.DataClass) }) == 0 {
-		s.problem("data_class", "no target is approved for it; add it to approved_for of a provider or model")
-	}
-	for i := range f.Targets {
-		t := &f.Targets[i]
-		outside := slices.ContainsFunc(t.Can.Regions, func(r string) bool { return !slices.Contains(regions, r) })
-		if len(regions) > 0 && (outside || len(t.Can.Regions) == 0) {
-			s.problem("regions", "%s/%s is not declared to process data there and nowhere else; set regions of the provider or model, or remove the target",
-				t.Provider, t.Model)
-		}
 	}
 }
 

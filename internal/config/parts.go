@@ -13,6 +13,7 @@ import (
 // Keys of the llm_features bucket.
 const (
 	keyBreaker   = "breaker"
+	keyDataRules = "data_rules"
 	keyApplied   = "applied_file" // digest of the file that was applied last
 	kindProvider = "provider"     // provider.<name>
 	kindFeature  = "feature"      // feature.<name>
@@ -34,8 +35,10 @@ func (p Parts) Keys() []string { return slices.Sorted(maps.Keys(p)) }
 // YAML is the whole as one file, for people and for Parse.
 func (p Parts) YAML() string {
 	var b strings.Builder
-	if text, ok := p[keyBreaker]; ok {
-		b.WriteString(keyBreaker + ":\n" + indent(text, "  "))
+	for _, key := range []string{keyBreaker, keyDataRules} {
+		if text, ok := p[key]; ok {
+			b.WriteString(key + ":\n" + indent(text, "  "))
+		}
 	}
 	for _, kind := range []string{kindProvider, kindFeature} {
 		heading := kind + "s:\n"
@@ -68,8 +71,10 @@ func indent(text, by string) string {
 func (o *outline) parts() (Parts, error) {
 	p := Parts{}
 	all := slices.Concat(o.providers, o.features)
-	if o.breaker != nil {
-		all = append(all, o.breaker)
+	for _, s := range []*section{o.breaker, o.rules} {
+		if s != nil {
+			all = append(all, s)
+		}
 	}
 	for _, s := range all {
 		text, err := canonical(s.body)
@@ -119,6 +124,10 @@ func (o *outline) add(key, text string) {
 	switch {
 	case key == keyBreaker:
 		o.breaker = doc.parse([]byte(text), key, key)
+		return
+	case key == keyDataRules:
+		o.rules = doc.parse([]byte(text), key, key)
+		o.rulesLost = o.rules == nil
 		return
 	case kind == kindProvider && name != "":
 		list = &o.providers

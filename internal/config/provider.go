@@ -86,8 +86,8 @@ func (b *builder) provider(s *section) *Provider {
 	}
 	read(s, p)
 	s.texts("regions", &p.base.Regions)
-	s.texts("approved_for", &p.base.ApprovedFor)
-	p.models = readModels(s, p.base)
+	b.readApproval(s, &p.base)
+	p.models = b.readModels(s, p.base)
 	s.end()
 	return p
 }
@@ -150,7 +150,7 @@ func readKey(s *section, p *Provider, usual string) {
 }
 
 // readModels reads what models can do beyond, or less than, their kind.
-func readModels(s *section, base provider.Capabilities) map[string]model {
+func (b *builder) readModels(s *section, base provider.Capabilities) map[string]model {
 	models := make(map[string]model)
 	for _, m := range s.subs("models", "") {
 		can, price := base, (*chain.Price)(nil)
@@ -164,7 +164,7 @@ func readModels(s *section, base provider.Capabilities) map[string]model {
 		m.whole("context_window", &can.ContextWindow, 1, 1e9)
 		m.whole("max_output_tokens", &can.MaxOutputTokens, 1, 1e9)
 		m.texts("regions", &can.Regions)
-		m.texts("approved_for", &can.ApprovedFor)
+		b.readApproval(m, &can)
 		if sub := m.sub("price"); sub != nil {
 			price = new(readPrice(sub))
 		}

@@ -12,6 +12,9 @@ import (
 // echo is a whole file with a hole for more of its feature.
 const echo = "providers: {echo: {}, two: {kind: echo}}\nfeatures:\n  default:\n    targets: [{provider: echo, model: echo}]\n"
 
+// ruled is the same with data rules and without the second provider.
+const ruled = "data_rules: {classes: [public, internal]}\nproviders: {echo: {approved_for: [public]}}\nfeatures:\n  default:\n    targets: [{provider: echo, model: echo}]\n"
+
 // pair is the same with two targets.
 const pair = "providers: {echo: {}, two: {kind: echo}}\nfeatures:\n  default:\n    targets: [{provider: echo, model: a}, {provider: two, model: b}]\n"
 
@@ -29,7 +32,7 @@ var refusals = []struct {
 	{"twice", "features: {}\nfeatures: {}", []string{`2:1: not valid YAML: mapping key "features" already defined at [1:1]`}},
 	{"two documents", echo + "---\na: 1", []string{"6:2: a second document begins here; keep to one"}},
 	{"misspelt at the top", "feature: {}\n" + echo, []string{"1:1: feature: unknown key; did you mean features?"}},
-	{"unknown at the top", "nonsense: {}\n" + echo, []string{"1:1: nonsense: unknown key; known here are breaker, features, providers"}},
+	{"unknown at the top", "nonsense: {}\n" + echo, []string{"1:1: nonsense: unknown key; known here are breaker, data_rules, features, providers"}},
 	{"no value", echo + "    timeout:\n", []string{"5:5: features.default.timeout: has no value; write one, or remove the key for the default"}},
 	{"anchor", echo + "    timeout: &x 5s\n", []string{"5:5: features.default.timeout: must be a time with its unit, such as 20s, from 10ms to 1h; anchors and aliases are not taken, write the value out"}},
 
@@ -105,7 +108,24 @@ var refusals = []struct {
 		"6:5: features.default.static_text: is never used; add static to fallback, or remove it"}},
 	{"static text unused", echo + "    static_text: x\n", []string{"5:5: features.default.static_text: is never used; add static to fallback, or remove it"}},
 	{"static without text", echo + "    fallback: [static]\n", []string{"5:5: features.default.fallback: static needs static_text"}},
-	{"data class", echo + "    data_class: secret\n", []string{"5:5: features.default.data_class: no target is approved for it; add it to approved_for of a provider or model"}},
+	{"data class without rules", echo + "    data_class: secret\n", []string{
+		"5:5: features.default.data_class: no data classes are declared; list them in data_rules, such as data_rules: {classes: [public, internal]}, or remove it"}},
+	{"data class of nobody", ruled + "    data_class: internal\n", []string{"6:5: features.default.data_class: no target is approved for it; add it to approved_for of a provider or model"}},
+	{"least data class of nobody", ruled + "    min_data_class: internal\n", []string{"6:5: features.default.min_data_class: no target is approved for it; add it to approved_for of a provider or model"}},
+	{"no data class", ruled, []string{
+		"4:3: features.default.data_class: is missing; where data is classified, each feature says what its requests hold that name no class: set it to one of public, internal"}},
+	{"unknown data class", ruled + "    data_class: secret\n", []string{`6:5: features.default.data_class: there is no data class "secret"; known are public, internal`}},
+	{"unknown least data class", ruled + "    data_class: public\n    min_data_class: secret\n", []string{`7:5: features.default.min_data_class: there is no data class "secret"; known are public, internal`}},
+	{"data class below the least", ruled + "    data_class: public\n    min_data_class: internal\n", []string{
+		"6:5: features.default.data_class: is less sensitive than min_data_class; set one of them alone, or raise it"}},
+	{"approved for an unknown class", strings.Replace(ruled, "[public]", "[public, secret]", 1) + "    data_class: public\n", []string{
+		`2:20: providers.echo.approved_for: there is no data class "secret"; known are public, internal`}},
+	{"model approved for an unknown class", "data_rules: {classes: [public]}\nproviders: {echo: {approved_for: [public], models: {echo: {approved_for: [secret]}}}}\nfeatures: {default: {data_class: public, targets: [{provider: echo, model: e}]}}\n", []string{
+		`2:60: providers.echo.models.echo.approved_for: there is no data class "secret"; known are public`}},
+	{"rules without classes", "data_rules: {audit: true}\n" + echo, []string{"1:14: data_rules.classes: is missing; list the data classes from least to most sensitive, such as [public, internal, confidential]"}},
+	{"rules that are no mapping", "data_rules: [public]\n" + echo + "    data_class: public\n", []string{"1:13: data_rules: must be a mapping of keys to values"}},
+	{"class twice", "data_rules: {classes: [a, a]}\n" + echo + "    data_class: a\n", []string{"1:14: data_rules.classes: must be a list of different texts"}},
+	{"name of a class", "data_rules: {classes: [Top Secret]}\n" + echo, []string{"1:14: data_rules.classes: the name of a data class must be 1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit"}},
 	{"regions", echo + "    regions: [eu]\n", []string{
 		"5:5: features.default.regions: echo/echo is not declared to process data there and nowhere else; set regions of the provider or model, or remove the target"}},
 }
