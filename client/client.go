@@ -20,8 +20,9 @@ type Client struct {
 	timeout      time.Duration
 	silence      time.Duration
 	redispatches int
-	tenant       string // in the subjects
-	claim        string // in a header
+	admission    time.Duration // 0: the deadline's
+	tenant       string        // in the subjects
+	claim        string        // in a header
 
 	heard atomic.Bool // signs of life reach this client
 }

@@ -128,6 +128,22 @@ func TestRefusalsAreTriedAgain(t *testing.T) {
 	})
 }
 
+func TestAdmissionBoundsTheWaitForAWorker(t *testing.T) {
+	natstest.Bubble(t, func(t *testing.T) {
+		r := newRig(t, client.WithAdmission(5*time.Second))
+		began := time.Now()
+		_, err := r.client.Complete(t.Context(), ask())
+		require.ErrorIs(t, err, llm.ErrUnavailable)
+		require.WithinRange(t, time.Now(), began.Add(2*time.Second), began.Add(5*time.Second))
+
+		began = time.Now()
+		r.play(t, func(p *played) { p.refuse(llm.CodeBusy, 2000) })
+		_, err = collect(r.client.Stream(t.Context(), ask()))
+		require.ErrorIs(t, err, llm.ErrBusy)
+		require.WithinRange(t, time.Now(), began.Add(2*time.Second), began.Add(5*time.Second))
+	})
+}
+
 func TestAWaitThatDoesNotFitIsNotBegun(t *testing.T) {
 	natstest.Bubble(t, func(t *testing.T) {
 		r := newRig(t)
@@ -224,7 +240,7 @@ func second[T any](_ T, err error) error { return err }
 
 func TestOptionsAreChecked(t *testing.T) {
 	nc := natstest.Connect(t, natstest.Server(t))
-	for _, opt := range []client.Option{client.WithTimeout(0), client.WithSilence(-1), client.WithTenant("a b"), client.WithTenantHeader("")} {
+	for _, opt := range []client.Option{client.WithTimeout(0), client.WithSilence(-1), client.WithAdmission(0), client.WithTenant("a b"), client.WithTenantHeader("")} {
 		_, err := client.New(nc, opt)
 		require.Error(t, err)
 	}

@@ -9,9 +9,9 @@
 //   - When the context ends first, llm.cancel.<id> is published and
 //     context.Cause(ctx) is returned.
 //   - busy and no-responders are tried again as long as the wait fits the
-//     deadline: twice within milliseconds, since another worker may have room,
-//     and then with growing and random waits that honour Retry-After. Neither
-//     reached a model.
+//     deadline and WithAdmission's time: twice within milliseconds, since another
+//     worker may have room, and then with growing and random waits that honour
+//     Retry-After. Neither reached a model.
 //   - Signs of life are asked for, three in each WithSilence, if the deadline is
 //     further away than that. A request whose worker falls silent before anything
 //     of an answer came is cancelled and sent again under the same id,

@@ -49,6 +49,19 @@ func WithRedispatch(times int) Option {
 	}
 }
 
+// WithAdmission is how long a request that busy workers refuse, or that no worker
+// takes, is tried again; by default as long as its deadline allows. Callers that
+// can come back themselves are better off with an error soon.
+func WithAdmission(d time.Duration) Option {
+	return func(c *Client) error {
+		if d <= 0 {
+			return fmt.Errorf("client: admission must be above 0")
+		}
+		c.admission = d
+		return nil
+	}
+}
+
 // WithTenant asks for a tenant, in the subjects: llm.complete.<feature>.<tenant>
 // and so on. It is for users of one account whose permissions allow their own
 // tenant alone, and for publishers that the fleet trusts, such as a gateway,

@@ -27,7 +27,7 @@ const (
 // retry calls try until it succeeds, fails for good, or the next wait does not
 // fit the deadline.
 func (c *Client) retry(ctx context.Context, try func() error) error {
-	redispatches := c.redispatches
+	redispatches, began := c.redispatches, time.Now()
 	for n := 0; ; n++ {
 		err := try()
 		var wait time.Duration
@@ -35,7 +35,9 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 		case err == nil:
 			return nil
 		case refused(err):
-			wait = backoff(n, err)
+			if wait = backoff(n, err); c.admission > 0 && time.Since(began)+wait > c.admission {
+				return err
+			}
 		case vanished(err) && redispatches > 0:
 			redispatches--
 			wait = afterCancel + rand.N(firstWait)

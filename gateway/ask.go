@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -11,7 +12,8 @@ import (
 
 // asker asks in the name of tenants, over one connection.
 type asker struct {
-	conn *nats.Conn
+	conn      *nats.Conn
+	admission time.Duration
 
 	mu      sync.Mutex
 	clients map[string]*client.Client
@@ -25,7 +27,7 @@ func (a *asker) of(tenant string) (llm.Completer, error) {
 	if c, ok := a.clients[tenant]; ok {
 		return c, nil
 	}
-	var options []client.Option
+	options := []client.Option{client.WithAdmission(a.admission)}
 	if tenant != "" {
 		options = append(options, client.WithTenant(tenant))
 	}

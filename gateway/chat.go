@@ -34,6 +34,12 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, tenant string) {
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, llm.ErrDeadline)
 	defer cancel()
+	ctx, leave := s.outage.join(ctx)
+	defer leave()
+	if err := s.online(ctx); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
 	if c.req.Stream {
 		s.stream(ctx, w, r, ask, c)
 		return

@@ -19,6 +19,8 @@ type Config struct {
 	Keys *Keys // who may ask; nil asks nobody who he is, and then only loopback addresses are served
 
 	MaxTimeout   time.Duration // the longest a request may take; default 10m
+	Admission    time.Duration // a request that no worker takes is refused after this; default 5s
+	Outage       time.Duration // NATS is away for so long: requests in flight are given up; default 15s
 	MaxBody      int64         // bytes of a request; default what one NATS message may hold
 	MaxInFlight  int           // requests at once, above which callers are told to come back; default 4096
 	HoldHeaders  time.Duration // a stream without a first text sends its headers after this, and a comment; default 45s
@@ -37,6 +39,8 @@ func (c *Config) Validate() error {
 		return errors.New("gateway: Conn must be set")
 	case c.MaxBody < 0, c.MaxInFlight < 0:
 		return errors.New("gateway: MaxBody and MaxInFlight must be 1 or more")
+	case c.Admission < 0, c.Outage < 0:
+		return errors.New("gateway: Admission and Outage must not be negative")
 	case c.MaxTimeout < 0, c.HoldHeaders < 0, c.PingEvery < 0, c.ReadTimeout < 0, c.WriteTimeout < 0, c.Grace < 0:
 		return errors.New("gateway: MaxTimeout, HoldHeaders, PingEvery, ReadTimeout, WriteTimeout and Grace must not be negative")
 	case c.MaxTimeout > maxTimeout:
@@ -49,6 +53,8 @@ const maxTimeout = 24 * time.Hour
 
 func (c Config) withDefaults() Config {
 	c.MaxTimeout = cmp.Or(c.MaxTimeout, 10*time.Minute)
+	c.Admission = cmp.Or(c.Admission, 5*time.Second)
+	c.Outage = cmp.Or(c.Outage, 15*time.Second)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4096)
 	c.HoldHeaders = cmp.Or(c.HoldHeaders, 45*time.Second)
 	c.PingEvery = cmp.Or(c.PingEvery, 15*time.Second)

@@ -70,8 +70,6 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz says whether a request would reach a worker.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case intake(r.Context()).Err() != nil:
-		writeJSON(w, http.StatusServiceUnavailable, health{"stopping", "this gateway is being stopped"})
 	case !s.cfg.Conn.IsConnected():
 		writeJSON(w, http.StatusServiceUnavailable, health{"unavailable", "there is no connection to NATS"})
 	default:

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	asker   *asker
 	fleet   *fleet
+	outage  *outage
 	since   time.Time // of this process, which is when its models were "created"
 
 	slots chan struct{} // one token for each request in flight
@@ -29,7 +31,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &Server{
-		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), asker: &asker{conn: cfg.Conn}, fleet: &fleet{conn: cfg.Conn},
+		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
+		asker: &asker{conn: cfg.Conn, admission: cfg.Admission}, fleet: &fleet{conn: cfg.Conn}, outage: &outage{conn: cfg.Conn, patience: cfg.Outage},
 		since: time.Now(), slots: make(chan struct{}, cfg.MaxInFlight),
 	}
 	s.mux.Handle("/v1/chat/completions", s.only(http.MethodPost, s.admitted(s.chat)))
@@ -78,29 +81,38 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return errors.Join(err, l.Close())
 	}
 	work, stop := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), intakeKey{}, ctx))
+	var parts sync.WaitGroup
+	defer parts.Wait()
 	defer stop(nil)
 	server := &http.Server{
 		Handler: http.HandlerFunc(s.route), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return work },
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	parts.Go(func() { s.outage.watch(work) })
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
+	parts.Go(func() { served <- server.Serve(l) })
 	select {
 	case err := <-served:
 		return errors.Join(err, server.Close())
 	case <-ctx.Done():
 	}
+	err := s.drain(work, server)
+	stop(errStopped)
+	s.breakOff(server)
+	return errors.Join(err, server.Close())
+}
+
+// drain closes the listener and lets what is in flight end.
+func (s *Server) drain(work context.Context, server *http.Server) error {
 	grace, cancel := context.WithTimeout(work, s.cfg.Grace)
 	defer cancel()
 	err := server.Shutdown(grace)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("requests were broken off at shutdown", "grace", s.cfg.Grace)
-		err = nil
+		return nil
 	}
-	stop(errStopped)
-	s.breakOff(server)
-	return errors.Join(err, server.Close(), ignoreClosed(<-served))
+	return err
 }
 
 // lastWords is the time to tell callers that they were broken off.
@@ -113,13 +125,6 @@ func (s *Server) breakOff(server *http.Server) {
 	for range cap(s.slots) {
 		s.slots <- struct{}{}
 	}
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
 }
 
 // route answers what no pattern matches in the form of the API.
