@@ -34,6 +34,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case large:
 		return nil, tooLarge(0, limit)
 	case err != nil:
+		w.Header().Set("Connection", "close")
 		return nil, &problem{status: http.StatusRequestTimeout, kind: kindInvalid, code: "incomplete_body", retry: true,
 			message: fmt.Sprintf("the body did not come whole within %s", s.cfg.ReadTimeout)}
 	case body.Len() == 0:

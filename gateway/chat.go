@@ -82,13 +82,17 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request) (*chat, time.Dur
 	return c, limit, nil
 }
 
-// refuse answers with an error, if there is still somebody to answer.
+// refuse answers with an error. For a caller that is gone the connection is cut:
+// to leave without a word would be an empty success.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errStopped) {
-		return // the caller is gone
+	p, ours := errors.AsType[*problem](err)
+	if !ours {
+		if cause := context.Cause(r.Context()); cause != nil && !errors.Is(cause, errStopped) {
+			panic(http.ErrAbortHandler)
+		}
+		p = new(problemOf(err))
 	}
-	p := problemOf(err)
-	s.log.LogAttrs(r.Context(), levelOf(&p), "request refused", attrs(w, &p)...)
+	s.log.LogAttrs(r.Context(), levelOf(p), "request refused", attrs(w, p)...)
 	p.write(w)
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,8 +89,8 @@ func script(t *testing.T, p *fake.Provider, change ...func(*gateway.Config)) *ri
 	return open(t, srv, change...)
 }
 
-// work starts a worker until the test ends.
-func work(t *testing.T, srv *natstest.Listener, cfg bus.Config) {
+// work starts a worker until the test ends, or until stop is called.
+func work(t *testing.T, srv *natstest.Listener, cfg bus.Config) (stop func()) {
 	t.Helper()
 	cfg.Conn = srv.Dial()
 	if cfg.Status == nil {
@@ -100,18 +101,20 @@ func work(t *testing.T, srv *natstest.Listener, cfg bus.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})
+	t.Cleanup(stop)
 	require.Eventually(t, func() bool { return w.State() == bus.Joined }, patience, tick)
 	require.NoError(t, cfg.Conn.FlushTimeout(patience))
+	return stop
 }
 
 // open starts a gateway until the test ends.
 func open(t *testing.T, srv *natstest.Listener, change ...func(*gateway.Config)) *rig {
 	t.Helper()
-	cfg := gateway.Config{Conn: srv.Dial()}
+	cfg := gateway.Config{Conn: srv.Dial(nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))}
 	for _, f := range change {
 		f(&cfg)
 	}
