@@ -14,6 +14,7 @@ import (
 type Chain struct {
 	feature *Feature
 	env     env
+	tab     *tab // of the one request that this copy serves; nil keeps none
 }
 
 var _ llm.Completer = (*Chain)(nil)

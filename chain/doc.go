@@ -6,6 +6,7 @@
 //	observed   one log line and the events of the request
 //	fallback   the feature's substitute when nothing served, which may be a job
 //	switched   kill switches
+//	limited    what the tenant may use; absent without a Limiter
 //	Chain      the targets in order, under one deadline
 //
 // Chain makes attempts:

@@ -90,6 +90,9 @@ var covered = []llm.Code{llm.CodeUnavailable, llm.CodeRateLimited, llm.CodeProvi
 // substitute returns the first fallback that is to be had, or failed itself.
 func (s *fallback) substitute(ctx context.Context, req *llm.Request, failed error) (*llm.Response, error) {
 	why, ok := errors.AsType[*llm.Error](failed)
+	if _, own := errors.AsType[*OverLimit](failed); own {
+		return nil, failed // a tenant must see its own limit
+	}
 	if !ok || !slices.Contains(covered, why.Code) {
 		return nil, failed
 	}

@@ -33,6 +33,7 @@ type Event struct {
 	Model        string      `json:"model,omitempty"`
 	Class        llm.Outcome `json:"class,omitempty"` // of the last attempt
 	Code         llm.Code    `json:"code,omitempty"`
+	Limit        string      `json:"limit,omitempty"` // of limit_exceeded: its name
 	Attempts     int         `json:"attempts,omitempty"`
 	MS           int64       `json:"ms,omitempty"`
 	FirstTokenMS int64       `json:"first_token_ms,omitempty"` // of a stream that succeeded

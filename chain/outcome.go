@@ -118,6 +118,15 @@ func sentence(f *provider.Failure) string {
 	return "the provider failed: " + string(f.Outcome)
 }
 
+// nobody is the error of a request with no target left to ask.
+func (r *run) nobody() error {
+	if r.over != nil && len(r.attempts) == 0 {
+		_ = r.fail(r.over.Err)
+		return r.over
+	}
+	return r.fail(r.exhausted())
+}
+
 // exhausted is the error of a request whose targets are used up.
 func (r *run) exhausted() *llm.Error {
 	if len(r.attempts) > 0 {
@@ -184,7 +193,7 @@ func ended(ctx context.Context) *llm.Error {
 
 // fail completes an error with what is known of the request.
 func (r *run) fail(e *llm.Error) *llm.Error {
-	e.Attempts, e.Degraded = r.attempts, r.degraded
+	e.Attempts, e.Degraded = r.attempts, e.Degraded || r.degraded || r.tab.degraded()
 	return e
 }
 
@@ -192,7 +201,7 @@ func (r *run) fail(e *llm.Error) *llm.Error {
 func (r *run) succeed(resp *llm.Response) *llm.Response {
 	t := r.served
 	resp.ID, resp.Provider, resp.Model = r.req.ID, t.Provider, t.Model
-	resp.ServedBy, resp.Attempts, resp.Degraded = llm.ServedByModel, r.attempts, r.degraded
+	resp.ServedBy, resp.Attempts, resp.Degraded = llm.ServedByModel, r.attempts, r.degraded || r.tab.degraded()
 	resp.Metadata = r.req.Metadata
 	resp.Warnings = append(resp.Warnings, r.req.Warnings...)
 	resp.Timing = llm.Timing{TotalMS: time.Since(r.begun).Milliseconds()}

@@ -25,6 +25,7 @@ type Config struct {
 	Switches  Switches    // required
 	Cache     AnswerCache // for llm.FallbackCached; nil keeps no answers
 	Queue     Queue       // for llm.FallbackQueued and InterruptQueue; nil has no jobs
+	Limiter   Limiter     // of what tenants use; nil limits nobody
 	Observer  Observer    // nil hears nothing
 	Followers []Follower
 	Auditor   Auditor      // of features with Audit; nil hears nothing
@@ -36,6 +37,7 @@ type Config struct {
 // with.
 type Router struct {
 	env       env
+	limiter   Limiter
 	cache     AnswerCache
 	pipelines atomic.Pointer[map[string]*pipeline]
 }
@@ -58,7 +60,7 @@ func (p *pipeline) limit(req *llm.Request) time.Duration {
 
 // NewRouter makes a Router without features.
 func NewRouter(c Config) *Router {
-	r := &Router{env: newEnv(c), cache: c.Cache}
+	r := &Router{env: newEnv(c), limiter: c.Limiter, cache: c.Cache}
 	r.pipelines.Store(new(map[string]*pipeline))
 	return r
 }
@@ -75,7 +77,11 @@ func (r *Router) Load(features []Feature) {
 
 // stages builds the pipeline from the inside out.
 func (r *Router) stages(f *Feature) llm.Completer {
-	var c llm.Completer = &Chain{feature: f, env: r.env}
+	inner := &Chain{feature: f, env: r.env}
+	var c llm.Completer = inner
+	if r.limiter != nil {
+		c = &limited{next: inner, limiter: r.limiter, expected: &expectation{}, env: r.env}
+	}
 	c = &switched{next: c, switches: r.env.switches, calls: r.env.calls}
 	if len(f.Fallback) > 0 {
 		c = &fallback{next: c, feature: f, cache: r.cache, env: r.env}

@@ -34,6 +34,7 @@ type run struct {
 	received int            // bytes of text and reasoning of this attempt
 	reading  bool           // the reader of the stream has a frame in hand
 	refused  []string       // why targets were passed over
+	over     *OverLimit     // the last target that was for its tenant's limits; nil if none was
 	soonest  time.Duration  // until some target may be free; 0 is unknown
 	last     *provider.Failure
 	broken   *llm.Error // text of an earlier attempt was seen and is to be replaced
@@ -43,6 +44,7 @@ type run struct {
 const (
 	refusedBySwitch  = "switched_off"
 	refusedByBreaker = "circuit_open"
+	refusedByLimit   = "over_limit"
 )
 
 // call makes one call to a target. Its error is a *provider.Failure.
@@ -59,7 +61,7 @@ func (r *run) loop(ctx context.Context, do call) (*llm.Response, error) {
 			return nil, r.fail(ended(ctx))
 		}
 		if t == nil {
-			return nil, r.fail(r.exhausted())
+			return nil, r.nobody()
 		}
 		r.permit = permit
 		resp, failure := r.attempt(ctx, t, do)
@@ -83,6 +85,11 @@ func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
 		t := r.queue[0]
 		r.queue = r.queue[1:]
 		if r.switchedOff(t) {
+			continue
+		}
+		if err := r.tab.cover(ctx, r.req, t); err != nil {
+			r.over, _ = errors.AsType[*OverLimit](err) // else ctx has ended
+			r.refused = append(r.refused, refusedByLimit)
 			continue
 		}
 		permit, err := r.acquire(ctx, t)
@@ -155,6 +162,7 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	}
 	book(booked, t, resp, failure)
 	r.notes.outcome(t, booked.Class)
+	r.tab.called(booked)
 	r.env.followers.attemptEnded(ctx, r.req, booked)
 	r.report(ctx, t, failure, allowed)
 	return resp, failure

@@ -69,6 +69,18 @@ func (b *Bucket) Delete(ctx context.Context, key string, revision uint64) error 
 	return b.failed("delete", key, b.kv.Delete(ctx, key, opts...))
 }
 
+// ServerTime is the time of the server that leads the bucket, if it still does.
+func (b *Bucket) ServerTime(ctx context.Context) (time.Time, error) {
+	info, err := b.stream.Info(ctx)
+	if err == nil {
+		err = authoritative(info)
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask %s for the time: %w", b.name, err)
+	}
+	return info.TimeStamp, nil
+}
+
 // failed says what was being done and translates what callers decide on.
 func (b *Bucket) failed(what, key string, err error) error {
 	switch {

@@ -27,6 +27,7 @@ type Buckets struct {
 	Requests *Bucket // idempotency of requests
 	Jobs     *Bucket // history of jobs that were tried and are not done
 	Usage    *Bucket // requests, tokens and cost of each day
+	Slots    *Bucket // who holds slots of a limit on concurrent requests
 }
 
 // Open makes every bucket that does not exist and brings the settings of the

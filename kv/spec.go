@@ -20,6 +20,7 @@ const (
 	RequestsBucket = "llm_requests"
 	JobsBucket     = "llm_jobs"
 	UsageBucket    = "llm_usage"
+	SlotsBucket    = "llm_slots"
 )
 
 // Options of the buckets. The zero value suits production.
@@ -84,6 +85,8 @@ func (o Options) specs(b *Buckets) []spec {
 			Bucket: JobsBucket, Description: "What has become of jobs that were tried and are not done", TTL: jobsTTL}},
 		{into: &b.Usage, KeyValueConfig: jetstream.KeyValueConfig{
 			Bucket: UsageBucket, Description: "Requests, tokens and cost of each day", TTL: cmp.Or(o.UsageTTL, 400*day)}},
+		{into: &b.Slots, changes: subjects.SlotPrefix, KeyValueConfig: jetstream.KeyValueConfig{
+			Bucket: SlotsBucket, Description: "Which worker holds how many of a tenant's requests at once"}},
 	}
 	for i := range table {
 		s := &table[i]

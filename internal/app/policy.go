@@ -15,6 +15,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/internal/config"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/limits"
 )
 
 // settleTime is how long the bucket must be quiet before a change of it is
@@ -56,6 +57,7 @@ type policy struct {
 	mirror   *kv.Mirror
 	router   *chain.Router
 	breakers *breaker.Group
+	limiter  *limits.Limiter
 	adapters *adapters
 	log      *slog.Logger
 	changed  chan struct{}
@@ -69,7 +71,7 @@ type policy struct {
 }
 
 func newPolicy(w *worker, src source, bucket *kv.Bucket) (*policy, error) {
-	p := &policy{source: src, bucket: bucket, router: w.router, breakers: w.breakers, adapters: newAdapters(w.env), log: w.log, changed: make(chan struct{}, 1)}
+	p := &policy{source: src, bucket: bucket, router: w.router, breakers: w.breakers, limiter: w.limiter, adapters: newAdapters(w.env), log: w.log, changed: make(chan struct{}, 1)}
 	var err error
 	p.mirror, err = kv.NewMirror(bucket, kv.MirrorConfig{Log: w.log, OnChange: func([]kv.Change) { p.kick() }})
 	return p, err
@@ -165,6 +167,7 @@ func (p *policy) apply() []config.Problem {
 	}
 	p.adapters.settle(cfg)
 	p.parts = parts
+	p.limitTenants(cfg)
 	p.router.Load(p.features(cfg))
 	p.refused.Store(&refused)
 	p.inForce.Store(cfg)

@@ -10,7 +10,7 @@ import (
 type Status struct {
 	Worker   string           `json:"worker"`
 	NATS     string           `json:"nats"`                   // the server it is connected to
-	Degraded bool             `json:"degraded,omitempty"`     // breakers or switches are its own opinion, since KV is out of reach
+	Degraded bool             `json:"degraded,omitempty"`     // breakers, switches or limits are its own opinion, since KV is out of reach
 	Behind   bool             `json:"usage_behind,omitempty"` // usage is counted, and cannot be put into KV
 	Features []FeatureStatus  `json:"features"`
 	Refused  []string         `json:"refused,omitempty"` // parts of the configuration that could not be taken, and why
@@ -24,7 +24,7 @@ type FeatureStatus struct {
 }
 
 func (w *worker) status() any {
-	s := Status{Worker: w.name, NATS: w.conn.ConnectedUrlRedacted(), Degraded: w.breakers.Degraded(), Breakers: w.breakers.Snapshot()}
+	s := Status{Worker: w.name, NATS: w.conn.ConnectedUrlRedacted(), Degraded: w.breakers.Degraded() || w.limiter.Degraded(), Breakers: w.breakers.Snapshot()}
 	_, s.Behind = w.usage.Behind()
 	if cfg := w.policy.inForce.Load(); cfg != nil {
 		s.Features, s.Refused = featuresOf(cfg), *w.policy.refused.Load()

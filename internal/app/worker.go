@@ -16,6 +16,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/limits"
 	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/replay"
 	"github.com/llmbus/llmbus/subjects"
@@ -44,6 +45,7 @@ type worker struct {
 	events   *events
 	streams  *jobs.Streams
 	usage    *usage.Usage
+	limiter  *limits.Limiter
 	door     *door // nil unless HTTP is served
 
 	telemetry *telemetry.Telemetry // nil where nobody asks
@@ -79,7 +81,10 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if err = w.newTelemetry(ctx); err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: a.log})
+	if w.limiter, err = newLimiter(a, js, buckets.Slots, options); err != nil {
+		return nil, err
+	}
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: a.log})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err
@@ -148,6 +153,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	}
 	start("connection", w.watch)
 	start("usage", w.usage.Run)
+	start("limits", w.limiter.Run)
 	start("metrics", w.serveMetrics)
 	start("flags", w.flags.Run)
 	start("idempotency", w.once.Run)

@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "telemetry": 5, "internal/fleet": 5,
+	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "limits": 5, "telemetry": 5, "internal/fleet": 5,
 	"internal/config": 6,
 	"gateway":         6,
 	"conformance":     6,
@@ -50,6 +50,7 @@ var narrow = map[string][]string{
 	"once":           {"llm", "subjects", "stream", "kv"},
 	"internal/fleet": {"llm", "subjects", "kv", "breaker", "chain"},
 	"usage":          {"llm", "subjects", "kv", "chain"},
+	"limits":         {"llm", "subjects", "kv", "chain"},
 
 	"gateway": {"llm", "subjects", "client", "internal/scan"},
 
@@ -59,7 +60,7 @@ var narrow = map[string][]string{
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|limits|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
 
 	"go.opentelemetry.io/":   regexp.MustCompile(`^(telemetry|internal/app)$`),
@@ -193,7 +194,7 @@ func TestTestsNeitherSleepNorSkip(t *testing.T) {
 }
 
 // subjectLiteral is a subject spelt where it should be named.
-var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|replay|resume|cancel|follow|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
+var subjectLiteral = regexp.MustCompile(`^"(llm\.(complete|stream|replay|resume|cancel|follow|limits|failures|events|kv|jobs|results|dead)\.|Llm-|Nats-Service-)`)
 
 func TestSubjectsAreSpeltOnce(t *testing.T) {
 	for _, s := range sources(t) {

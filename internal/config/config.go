@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/limits"
 )
 
 // Config is a whole configuration that may be applied.
 type Config struct {
 	Providers []*Provider     // by name
 	Features  []chain.Feature // by name; their targets lack Completer and Breaker
+	Limits    limits.Policy   // of tenants
 }
 
 // Provider returns the provider of that name, nil if there is none.
@@ -49,6 +51,7 @@ type outline struct {
 	breaker   *section // nil: absent
 	rules     *section // nil: absent, or not to be read at all
 	rulesLost bool     // the latter
+	limits    *section // nil: absent
 	providers []*section
 	features  []*section
 	docs      []*document
@@ -68,6 +71,9 @@ func outlineOf(doc *document, top *section) *outline {
 		o.rules.part = keyDataRules
 	}
 	o.rulesLost = o.rules == nil && top.has(keyDataRules)
+	if o.limits = top.sub("limits"); o.limits != nil {
+		o.limits.part = keyLimits
+	}
 	o.providers = top.subs("providers", kindProvider)
 	o.features = top.subs("features", kindFeature)
 	top.end()
@@ -86,7 +92,8 @@ func (o *outline) build() *Config {
 	}
 	b.rules = readDataRules(o.rules)
 	b.rules.broken = b.rules.broken || o.rulesLost
-	cfg := &Config{}
+	cfg := &Config{Limits: limits.Policy{Tenants: readRules(o.limits)}}
+	b.limits = &cfg.Limits
 	for _, s := range o.providers {
 		p := b.provider(s)
 		b.providers[s.name] = p
@@ -105,4 +112,5 @@ type builder struct {
 	defaults  Breaker
 	rules     dataRules
 	providers map[string]*Provider
+	limits    *limits.Policy // gets those of features
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/internal/config"
 	"github.com/llmbus/llmbus/jobs"
+	"github.com/llmbus/llmbus/limits"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/openai"
@@ -117,7 +118,7 @@ func TestDefaultsByClass(t *testing.T) {
 
 func TestPartsMeanTheSameAsTheFile(t *testing.T) {
 	cfg, parts := full(t)
-	require.Equal(t, []string{"breaker", "data_rules", "feature.extract", "feature.nightly", "feature.support", "provider.anthropic", "provider.azure",
+	require.Equal(t, []string{"breaker", "data_rules", "feature.extract", "feature.nightly", "feature.support", "limits", "provider.anthropic", "provider.azure",
 		"provider.echo", "provider.gemini", "provider.local", "provider.ollama", "provider.openai"}, parts.Keys())
 	again, err := config.Read(parts)
 	require.NoError(t, err)
@@ -127,6 +128,21 @@ func TestPartsMeanTheSameAsTheFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parts, cut)
 	require.Equal(t, cfg, fromText)
+}
+
+func TestLimits(t *testing.T) {
+	cfg, _ := full(t)
+	require.NoError(t, cfg.Limits.Validate())
+	minute, hour, day := limits.Minute, limits.Hour, limits.Day
+	require.Equal(t, limits.Policy{
+		Tenants: limits.Rules{
+			Default: []limits.Limit{{Kind: limits.Requests, Window: minute, Amount: 600}, {Kind: limits.Tokens, Window: hour, Amount: 2_000_000},
+				{Kind: limits.USD, Window: day, Amount: 20e9}, {Kind: limits.Concurrent, Amount: 50}},
+			Tenants: map[string][]limits.Limit{"acme": {{Kind: limits.Tokens, Window: hour, Amount: 2_000_000},
+				{Kind: limits.Requests, Window: minute, Amount: 6000}, {Kind: limits.USD, Window: day, Amount: 5e8}}},
+		},
+		Features: map[string]limits.Rules{"support": {Default: []limits.Limit{{Kind: limits.Requests, Window: minute, Amount: 60}}}},
+	}, cfg.Limits)
 }
 
 func TestDefault(t *testing.T) {

@@ -1,11 +1,12 @@
-// Package config reads what a fleet is told to do: breaker defaults, providers
-// and features, from a YAML file or from the llm_features bucket.
+// Package config reads what a fleet is told to do: breaker defaults, limits of
+// tenants, providers and features, from a YAML file or from the llm_features bucket.
 //
 // A configuration is made of parts, each of which is one key of the bucket and
 // one entry of the file:
 //
 //	breaker            defaults for every breaker
 //	data_rules         the data classes there are
+//	limits             what tenants may use
 //	provider.<name>    one entry of providers
 //	feature.<name>     one entry of features
 //
@@ -28,6 +29,15 @@
 //	data_rules:                  # optional; without it no class may be named anywhere
 //	  classes: [public, internal, confidential]   # from least to most sensitive
 //	  audit: true                # record how each request was routed
+//
+//	limits:
+//	  default:                   # of every tenant that is not named; a fleet with one tenant is under it, too
+//	    requests_per_minute: 600 # also per hour and per day; 1 or more
+//	    tokens_per_minute: 200_000         # prompts and answers; also per hour and per day
+//	    usd_per_day: 20          # also per minute and per hour; days are those of UTC
+//	    concurrent: 50           # requests at once
+//	  tenants:
+//	    acme: {requests_per_minute: 6000, concurrent: off}   # what differs from the default
 //
 //	providers:
 //	  openai:                    # a name of a-z, 0-9, _ and -
@@ -60,6 +70,7 @@
 //	    data_class: internal     # of requests that name none; required, this or the next, with data_rules
 //	    min_data_class: internal # requests of a lower class are raised to it
 //	    regions: [eu]            # every target must process data there and nowhere else
+//	    limits: {default: {requests_per_minute: 60}}   # of each tenant on this feature, besides; as limits above
 //	    timeout: 30s             # of a request, whatever its caller asks: 100ms to 1h
 //	    targets:                 # in order of preference
 //	      - provider: openai

@@ -53,6 +53,7 @@ func (b *builder) feature(s *section) chain.Feature {
 	readCommit(s, &f)
 	readFallback(s, &f)
 	s.texts("regions", &f.Regions)
+	b.featureLimits(s)
 	s.end()
 	if complete { // else the answers below would mislead
 		judgeFeature(s, &f)

@@ -35,7 +35,7 @@ func (p Parts) Keys() []string { return slices.Sorted(maps.Keys(p)) }
 // YAML is the whole as one file, for people and for Parse.
 func (p Parts) YAML() string {
 	var b strings.Builder
-	for _, key := range []string{keyBreaker, keyDataRules} {
+	for _, key := range []string{keyBreaker, keyDataRules, keyLimits} {
 		if text, ok := p[key]; ok {
 			b.WriteString(key + ":\n" + indent(text, "  "))
 		}
@@ -71,7 +71,7 @@ func indent(text, by string) string {
 func (o *outline) parts() (Parts, error) {
 	p := Parts{}
 	all := slices.Concat(o.providers, o.features)
-	for _, s := range []*section{o.breaker, o.rules} {
+	for _, s := range []*section{o.breaker, o.rules, o.limits} {
 		if s != nil {
 			all = append(all, s)
 		}
@@ -128,6 +128,9 @@ func (o *outline) add(key, text string) {
 	case key == keyDataRules:
 		o.rules = doc.parse([]byte(text), key, key)
 		o.rulesLost = o.rules == nil
+		return
+	case key == keyLimits:
+		o.limits = doc.parse([]byte(text), key, key)
 		return
 	case kind == kindProvider && name != "":
 		list = &o.providers

@@ -32,7 +32,7 @@ var refusals = []struct {
 	{"twice", "features: {}\nfeatures: {}", []string{`2:1: not valid YAML: mapping key "features" already defined at [1:1]`}},
 	{"two documents", echo + "---\na: 1", []string{"6:2: a second document begins here; keep to one"}},
 	{"misspelt at the top", "feature: {}\n" + echo, []string{"1:1: feature: unknown key; did you mean features?"}},
-	{"unknown at the top", "nonsense: {}\n" + echo, []string{"1:1: nonsense: unknown key; known here are breaker, data_rules, features, providers"}},
+	{"unknown at the top", "nonsense: {}\n" + echo, []string{"1:1: nonsense: unknown key; known here are breaker, data_rules, features, limits, providers"}},
 	{"no value", echo + "    timeout:\n", []string{"5:5: features.default.timeout: has no value; write one, or remove the key for the default"}},
 	{"anchor", echo + "    timeout: &x 5s\n", []string{"5:5: features.default.timeout: must be a time with its unit, such as 20s, from 10ms to 1h; anchors and aliases are not taken, write the value out"}},
 
@@ -41,6 +41,22 @@ var refusals = []struct {
 	{"no unit", "breaker: {window: 30}\n" + echo, []string{"1:11: breaker.window: must be a time with its unit, such as 20s, from 1ms to 24h"}},
 	{"bounds of package breaker", "breaker: {cool_down: 1h, max_cool_down: 1m}\n" + echo, []string{"1:26: breaker.max_cool_down: must be 1h0m0s to 24h0m0s, not 1m0s"}},
 	{"scope", "breaker: {scope: fleet}\n" + echo, []string{"1:11: breaker.scope: must be model or provider"}},
+
+	{"no limit", "limits: {}\n" + echo, []string{"1:9: limits: needs default, tenants or both; such as default: {requests_per_minute: 600}"}},
+	{"empty limits", "limits: {default: {}, tenants: {acme: }}\n" + echo, []string{
+		"1:19: limits.default: sets no limit; name one, such as requests_per_minute: 600",
+		"1:33: limits.tenants.acme: sets no limit; name one, such as requests_per_minute: 600"}},
+	{"misspelt limit", "limits: {default: {request_per_minute: 1}}\n" + echo, []string{
+		"1:20: limits.default.request_per_minute: unknown key; did you mean requests_per_minute?"}},
+	{"amounts of limits", "limits: {default: {requests_per_minute: 0, tokens_per_day: -5, usd_per_day: 0, usd_per_hour: lots, concurrent: 1.5}}\n" + echo, []string{
+		"1:20: limits.default.requests_per_minute: must be a whole number from 1 to 1e15, or off",
+		"1:44: limits.default.tokens_per_day: must be a whole number from 1 to 1e15, or off",
+		"1:64: limits.default.usd_per_day: must be an amount of US dollars above 0, up to 1e+09, or off",
+		"1:80: limits.default.usd_per_hour: must be an amount of US dollars above 0, up to 1e+09, or off",
+		"1:100: limits.default.concurrent: must be a whole number from 1 to 1e15, or off"}},
+	{"limits of a feature", echo + "    limits: {default: {concurrent: none}, tenant: {}}\n", []string{
+		"5:24: features.default.limits.default.concurrent: must be a whole number from 1 to 1e15, or off",
+		"5:43: features.default.limits.tenant: unknown key; did you mean tenants?"}},
 
 	{"no kind", withProvider + "    {base_url: http://h}", []string{"3:3: providers.p.kind: is missing; it must be openai, anthropic, ollama, gemini or echo"}},
 	{"wrong kind", withProvider + "    {kind: openia}", []string{"4:6: providers.p.kind: must be openai, anthropic, ollama, gemini or echo"}},

@@ -1,0 +1,134 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/llmbus/llmbus/chain"
+	"github.com/llmbus/llmbus/llm"
+)
+
+// Grant is what one request holds of its tenant's limits. It is not safe for
+// concurrent use.
+type Grant struct {
+	account     *account
+	parts       []part
+	tokens, usd int64 // reserved so far
+	degraded    bool
+	settled     bool
+}
+
+var _ chain.Grant = (*Grant)(nil)
+
+func nano(usd float64) int64 { return int64(math.Ceil(usd * NanoUSD)) }
+
+// Degraded reports whether this worker decided alone, since JetStream was out
+// of reach.
+func (g *Grant) Degraded() bool { return g.degraded }
+
+// Cover reserves what the request may have used after its next call: what it
+// has used so far, and what that call may take. Its error is a
+// *chain.OverLimit, or the cause of ctx's end; then what was reserved before
+// still is.
+func (g *Grant) Cover(ctx context.Context, u chain.Use) error {
+	before := len(g.parts)
+	if err := g.more(ctx, g.account.tokens, u.Tokens-g.tokens); err != nil {
+		return err
+	}
+	if err := g.more(ctx, g.account.usd, nano(u.USD)-g.usd); err != nil {
+		g.undo(before)
+		return err
+	}
+	g.tokens, g.usd = max(g.tokens, u.Tokens), max(g.usd, nano(u.USD))
+	return nil
+}
+
+// more takes n of each pool, or nothing of any.
+func (g *Grant) more(ctx context.Context, pools []*pool, n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	before := len(g.parts)
+	for _, p := range pools {
+		if err := g.take(ctx, p, n); err != nil {
+			g.undo(before)
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Grant) take(ctx context.Context, p *pool, n int64) error {
+	got, err := p.take(ctx, n)
+	if e, is := errors.AsType[*Exceeded](err); is {
+		return over(e)
+	}
+	if err != nil {
+		return err
+	}
+	g.parts = append(g.parts, got)
+	g.degraded = g.degraded || got.degraded
+	return nil
+}
+
+// over is the error that the caller gets.
+func over(e *Exceeded) *chain.OverLimit {
+	code := llm.CodeRateLimited
+	if e.Kind == USD {
+		code = llm.CodeBudgetExhausted
+	}
+	out := llm.Errorf(code, "%w", e)
+	out.RetryAfterMS, out.Degraded = e.RetryAfter.Milliseconds(), e.Degraded
+	return &chain.OverLimit{Err: out, Limit: e.Name()}
+}
+
+// undo gives back all parts but the first n.
+func (g *Grant) undo(n int) {
+	for _, got := range g.parts[n:] {
+		got.pool.put(got.window, got.n)
+	}
+	g.parts = g.parts[:n]
+}
+
+// Settle ends the request: it books what was really used and gives back the
+// rest. A request that came to no call has used nothing. Only the first Settle
+// counts.
+func (g *Grant) Settle(u chain.Use) {
+	if g.settled {
+		return
+	}
+	g.settled = true
+	defer g.account.tenant.open.Add(-1)
+	for _, p := range g.account.once {
+		if p.Kind == Concurrent || u.Calls == 0 {
+			g.settle(p, 0)
+		}
+	}
+	for _, p := range g.account.tokens {
+		g.settle(p, u.Tokens)
+	}
+	for _, p := range g.account.usd {
+		g.settle(p, nano(u.USD))
+	}
+}
+
+// settle makes what the request holds of a pool the used amount. What is too
+// much goes back to the windows it was taken from, the latest first.
+func (g *Grant) settle(p *pool, used int64) {
+	for _, got := range g.parts {
+		if got.pool == p {
+			used -= got.n
+		}
+	}
+	if used > 0 {
+		p.charge(used)
+	}
+	for i := len(g.parts) - 1; i >= 0 && used < 0; i-- {
+		if got := g.parts[i]; got.pool == p {
+			back := min(got.n, -used)
+			p.put(got.window, back)
+			used += back
+		}
+	}
+}
