@@ -36,6 +36,8 @@ type scanner struct {
 	data []byte
 	at   int
 	deep bool // nested deeper than MaxDepth
+
+	checked bool // the text is known to be JSON
 }
 
 // value skips one value with the white space around it.
@@ -154,6 +156,9 @@ func (s *scanner) digits() bool {
 // str skips a string: eight plain bytes at a time, and one by one where a quote,
 // an escape or a control character is near.
 func (s *scanner) str() bool {
+	if s.checked {
+		return s.skipString()
+	}
 	data, i := s.data, s.at+1
 	for i < len(data) {
 		for i+8 <= len(data) && plain(binary.LittleEndian.Uint64(data[i:])) {
@@ -179,6 +184,27 @@ func (s *scanner) str() bool {
 		}
 	}
 	return false
+}
+
+// skipString is str for a string that is known to be one: only its end is
+// looked for.
+func (s *scanner) skipString() bool {
+	for i := s.at + 1; ; i++ {
+		next := bytes.IndexByte(s.data[i:], '"')
+		if next < 0 {
+			return false
+		}
+		from := i
+		i += next
+		slashes := 0
+		for slashes < i-from && s.data[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			s.at = i + 1
+			return true
+		}
+	}
 }
 
 const (
@@ -218,7 +244,7 @@ func isHex(c byte) bool {
 // before, in the order of the text. It reports whether raw is an object; an error
 // of use ends the walk and is returned.
 func Members(raw []byte, use func(key, value []byte) error) (isObject bool, err error) {
-	s := scanner{data: raw}
+	s := scanner{data: raw, checked: true}
 	if s.space(); !s.next('{') {
 		return false, nil
 	}
@@ -243,7 +269,7 @@ func Members(raw []byte, use func(key, value []byte) error) (isObject bool, err 
 
 // Elements is Members for a list.
 func Elements(raw []byte, use func(i int, value []byte) error) (isList bool, err error) {
-	s := scanner{data: raw}
+	s := scanner{data: raw, checked: true}
 	if s.space(); !s.next('[') {
 		return false, nil
 	}

@@ -81,6 +81,9 @@ func (c *chat) take(event string, data []byte) error {
 			return c.text(text)
 		}
 	}
+	if body, ok := plainAnswer(data); ok && event == "" {
+		return c.takeCompletion(&body)
+	}
 	var body completion
 	err := json.Unmarshal(data, &body)
 	if _, lenient := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !lenient {

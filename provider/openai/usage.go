@@ -4,16 +4,20 @@ import "github.com/llmbus/llmbus/llm"
 
 // chatUsage is the usage of Chat Completions.
 type chatUsage struct {
-	Prompt       *int64 `json:"prompt_tokens"`
-	Completion   *int64 `json:"completion_tokens"`
-	Total        *int64 `json:"total_tokens"`
-	PromptCached *int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
-	PromptParts  *struct {
-		Cached *int64 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionParts *struct {
-		Reasoning *int64 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	Prompt          *int64           `json:"prompt_tokens"`
+	Completion      *int64           `json:"completion_tokens"`
+	Total           *int64           `json:"total_tokens"`
+	PromptCached    *int64           `json:"prompt_cache_hit_tokens"` // DeepSeek
+	PromptParts     *promptParts     `json:"prompt_tokens_details"`
+	CompletionParts *completionParts `json:"completion_tokens_details"`
+}
+
+type promptParts struct {
+	Cached *int64 `json:"cached_tokens"`
+}
+
+type completionParts struct {
+	Reasoning *int64 `json:"reasoning_tokens"`
 }
 
 // neutral is nil where nothing is known.
