@@ -74,11 +74,10 @@ func (c *Config) chatBody(req *llm.Request, stream bool) ([]byte, error) {
 	if stream && !c.NoStreamUsage && c.Family != FamilyMistral { // Mistral sends it unasked
 		body.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	rest, err := encode(body)
-	if err != nil || text == nil {
-		return rest, err
+	if text == nil {
+		return encode(body)
 	}
-	return splice(text, rest), nil
+	return body.splice(text)
 }
 
 // asWritten returns the caller's own text of the messages if this server takes
@@ -95,15 +94,6 @@ func (c *Config) asWritten(req *llm.Request) json.RawMessage {
 		}
 	}
 	return text
-}
-
-// splice puts the messages in front of the other members of the body. A long
-// prompt is copied once and not encoded.
-func splice(messages json.RawMessage, rest []byte) []byte {
-	const key = `{"messages":`
-	body := make([]byte, 0, len(key)+len(messages)+len(rest))
-	body = append(append(body, key...), messages...)
-	return append(append(body, ','), rest[1:]...) // the model is always there
 }
 
 // chatMessages are the messages with ids that this server takes.

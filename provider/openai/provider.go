@@ -15,6 +15,7 @@ import (
 type Provider struct {
 	cfg    Config
 	base   url.URL
+	door   string // where calls go; empty if that depends on the model
 	client *wire.Client
 }
 
@@ -36,9 +37,13 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{cfg: cfg, base: *base, client: wire.New(wire.Config{
+	p := &Provider{cfg: cfg, base: *base, client: wire.New(wire.Config{
 		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
-	})}, nil
+	})}
+	if azure := cfg.Azure; azure == nil || azure.APIVersion == "" || cfg.API == APIResponses {
+		p.door = p.url("")
+	}
+	return p, nil
 }
 
 // Close drops the connections that no call uses.
@@ -115,7 +120,10 @@ func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, error) {
 	if err != nil {
 		return wire.Call{}, err
 	}
-	call := wire.Call{URL: p.url(req.Model), Body: body, Accept: wire.AcceptJSON}
+	call := wire.Call{URL: p.door, Body: body, Accept: wire.AcceptJSON}
+	if call.URL == "" {
+		call.URL = p.url(req.Model)
+	}
 	if stream {
 		call.Accept = wire.AcceptSSE
 	}

@@ -34,3 +34,21 @@ func TestMessagesAreSplicedWhereTheyMayBe(t *testing.T) {
 		require.JSONEq(t, string(want), string(got))
 	}
 }
+
+// What is written by hand says the same as what encoding/json writes.
+func TestThePlainRestOfABodyIsTheSame(t *testing.T) {
+	const messages = `[{"role":"user","content":"x"}]`
+	for _, body := range []chatRequest{
+		{Model: `a "model"/1`},
+		{Model: "m", MaxTokens: 7, Temperature: new(0.0), TopP: new(0.000001), Seed: new(int64(-3)), Stream: true, StreamOptions: &streamOptions{true}},
+		{Model: "m", MaxCompletionTokens: 7, Temperature: new(1.25), RandomSeed: new(int64(0))},
+		{Model: "m", Stop: []string{"x"}, Tools: []llm.Tool{{Name: "f"}}},
+	} {
+		got, err := body.splice([]byte(messages))
+		require.NoError(t, err)
+		body.Messages = []llm.Message{{Role: llm.RoleUser, Content: llm.Text("x")}}
+		want, err := encode(body)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+	}
+}

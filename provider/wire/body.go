@@ -1,26 +1,32 @@
 package wire
 
 import (
-	"bufio"
+	"bytes"
 	"compress/gzip"
 	"io"
 )
 
 // plain undoes gzip where the body begins like it, whatever the headers say:
-// some edges compress what nobody asked them to.
-func plain(r io.Reader) io.Reader { return &gunzip{src: bufio.NewReaderSize(r, readBuffer)} }
+// some edges compress what nobody asked them to. It keeps no buffer, since every
+// stream that waits would have one.
+func plain(r io.Reader) io.Reader { return &gunzip{src: r} }
 
 type gunzip struct {
-	src  *bufio.Reader
+	src  io.Reader
 	next io.Reader // nil until the first read has seen how the body begins
 }
 
 // Read decides by the first two bytes, and then only passes on.
 func (g *gunzip) Read(p []byte) (int, error) {
 	if g.next == nil {
-		g.next = g.src
-		if magic, err := g.src.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-			unzipped, err := gzip.NewReader(g.src)
+		magic := make([]byte, 2)
+		n, err := io.ReadFull(g.src, magic)
+		if n == 0 {
+			return 0, err
+		}
+		g.next = io.MultiReader(bytes.NewReader(magic[:n]), g.src)
+		if string(magic) == "\x1f\x8b" {
+			unzipped, err := gzip.NewReader(g.next)
 			if err != nil {
 				return 0, err
 			}

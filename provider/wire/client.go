@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,8 +50,10 @@ const (
 
 // Client makes calls to one provider. It may be used by many goroutines at once.
 type Client struct {
-	cfg  Config
-	http *http.Client
+	cfg     Config
+	http    *http.Client
+	headers map[string]http.Header // by what is accepted; net/http only reads them
+	urls    sync.Map               // string to *url.URL: one, or one for each model
 }
 
 // New makes a Client with connections of its own.
@@ -65,10 +69,29 @@ func New(cfg Config) *Client {
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg)
 	}
-	return &Client{cfg: cfg, http: &http.Client{
+	c := &Client{cfg: cfg, headers: map[string]http.Header{}, http: &http.Client{
 		Transport:     cfg.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	for _, accept := range []string{AcceptJSON, AcceptSSE, AcceptNDJSON} {
+		c.headers[accept] = header(cfg.Header, accept)
+	}
+	return c
+}
+
+// header is what every call carries that accepts this form.
+func header(settings http.Header, accept string) http.Header {
+	h := maps.Clone(settings)
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", accept)
+	h.Set("User-Agent", "llmbus")
+	if accept != AcceptJSON {
+		h.Set("Accept-Encoding", "identity") // a compressor would hold tokens back
+	}
+	return h
 }
 
 // newTransport ignores proxy variables: a key must not travel where no setting
@@ -140,22 +163,30 @@ func (c *Client) PostOK(ctx context.Context, call Call) (*Response, error) {
 func (call *Call) stream() bool { return call.Accept != "" && call.Accept != AcceptJSON }
 
 func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) {
-	// The body is hidden behind io.Reader: net/http would make GetBody for a
-	// bytes.Reader, and then could send the request again by itself.
-	body := io.NopCloser(bytes.NewReader(call.Body))
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, body)
+	u, err := c.parse(call.URL)
 	if err != nil {
 		return nil, errBadRequest
 	}
-	req.ContentLength = int64(len(call.Body))
-	maps.Copy(req.Header, c.cfg.Header)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", cmp.Or(call.Accept, AcceptJSON))
-	req.Header.Set("User-Agent", "llmbus")
-	if call.stream() {
-		req.Header.Set("Accept-Encoding", "identity") // a compressor would hold tokens back
+	// The body is hidden behind io.Reader: net/http would make GetBody for a
+	// bytes.Reader, and then could send the request again by itself.
+	req := &http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: c.headers[cmp.Or(call.Accept, AcceptJSON)],
+		Body:   io.NopCloser(bytes.NewReader(call.Body)), ContentLength: int64(len(call.Body)),
 	}
-	return req, nil
+	return req.WithContext(ctx), nil
+}
+
+// parse parses each URL once.
+func (c *Client) parse(raw string) (*url.URL, error) {
+	if known, ok := c.urls.Load(raw); ok {
+		return known.(*url.URL), nil
+	}
+	u, err := url.Parse(raw)
+	if err == nil {
+		c.urls.Store(raw, u)
+	}
+	return u, err
 }
 
 // unanswered is the failure of a call without an answer.

@@ -39,7 +39,10 @@ func (r *Response) CleanID(id string) string {
 // like a name and is no part of what was sent, but for the name of the model
 // that was asked for.
 func (r *Response) Version(name, asked string) string {
-	plain := strings.NewReplacer("/", "", ":", "", "@", "").Replace(name)
+	plain := name
+	if strings.ContainsAny(name, "/:@") {
+		plain = strings.NewReplacer("/", "", ":", "", "@", "").Replace(name)
+	}
 	if len(name) > maxVersion || code(plain, maxVersion) == "" || !strings.Contains(asked, name) && r.echoes(name) {
 		return ""
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,17 +25,21 @@ type Response struct {
 	cancel context.CancelFunc
 	raw    io.ReadCloser
 	body   *bufio.Reader
+	length int64 // that the body is said to have; -1 is unknown
 	done   bool
 	ending *time.Timer // from EndWithin on
 }
 
-const readBuffer = 8 << 10 // bytes; a stream's frames are smaller
+const (
+	readBuffer = 4 << 10 // bytes; a stream's frames are smaller
+	peekBuffer = 16      // bytes, the least that bufio has: larger reads pass it by
+)
 
 func newResponse(ctx context.Context, cancel context.CancelFunc, c *Client, sent []byte, resp *http.Response, limit int64) *Response {
 	body := &bounded{r: plain(resp.Body), left: limit}
 	return &Response{
 		Status: resp.StatusCode, Header: resp.Header,
-		client: c, sent: sent, ctx: ctx, cancel: cancel, raw: resp.Body, body: bufio.NewReaderSize(body, readBuffer),
+		client: c, sent: sent, ctx: ctx, cancel: cancel, raw: resp.Body, body: bufio.NewReaderSize(body, peekBuffer), length: resp.ContentLength,
 	}
 }
 
@@ -79,13 +84,17 @@ func (r *Response) Body() io.Reader { return r.body }
 
 // ReadAll reads the whole body. The error is a *provider.Failure.
 func (r *Response) ReadAll() ([]byte, error) {
-	body, err := io.ReadAll(r.body)
-	if err != nil {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.length, 0), maxPresize)) + bytes.MinRead)
+	if _, err := body.ReadFrom(r.body); err != nil {
 		return nil, r.Broken(err)
 	}
 	r.Done()
-	return body, nil
+	return body.Bytes(), nil
 }
+
+// maxPresize bounds the memory that is set aside on a provider's word.
+const maxPresize = 64 << 10
 
 // SSE reads the body as server-sent events.
 func (r *Response) SSE() *SSE { return NewSSE(r.body, r.client.cfg.MaxLine) }
