@@ -255,7 +255,7 @@ func Members(raw []byte, use func(key, value []byte) error) (isObject bool, err 
 		s.space()
 		from := s.at
 		s.str()
-		key := bare(raw[from:s.at])
+		key := Bare(raw[from:s.at])
 		s.space()
 		s.next(':')
 		if err := use(key, s.take()); err != nil {
@@ -294,11 +294,18 @@ func (s *scanner) take() []byte {
 	return bytes.TrimRight(s.data[from:s.at], " \t\r\n")
 }
 
-// Unquote returns the text of a JSON string that was checked before.
-func Unquote(raw []byte) string { return string(bare(raw)) }
+// IsString reports whether raw is one JSON string and nothing else.
+func IsString(raw []byte) bool {
+	s := scanner{data: raw}
+	return len(raw) > 0 && raw[0] == '"' && s.str() && s.at == len(raw)
+}
 
-// bare is Unquote without a copy where the text stands as it is.
-func bare(raw []byte) []byte {
+// Unquote returns the text of a JSON string that was checked before.
+func Unquote(raw []byte) string { return string(Bare(raw)) }
+
+// Bare is Unquote without a copy where the text stands as it is: the result may
+// be a part of raw.
+func Bare(raw []byte) []byte {
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
 		return inner

@@ -17,6 +17,7 @@ const usageGrace = 2 * time.Second
 type answer struct {
 	resp *wire.Response
 	emit func(llm.Frame) bool
+	more func() bool // more of a stream is at hand, without waiting; may be nil
 
 	wire.Assembly
 	calls   calls
@@ -34,7 +35,26 @@ func (a *answer) text(piece string) error {
 	if piece == "" {
 		return nil
 	}
-	return a.send(a.Text(piece))
+	return a.piece([]byte(piece))
+}
+
+// piece takes in visible text. While more of the stream is at hand its frame
+// waits, so that a reader that cannot keep up has fewer, larger ones.
+func (a *answer) piece(text []byte) error {
+	a.Hold(text)
+	if a.more != nil && a.more() {
+		return nil
+	}
+	return a.show()
+}
+
+// show hands out the text that no frame shows yet.
+func (a *answer) show() error {
+	f := a.Unshown()
+	if f.Type != "" && !a.emit(f) {
+		return errLeft
+	}
+	return nil
 }
 
 func (a *answer) reasoning(piece string) error {
@@ -55,6 +75,9 @@ func (a *answer) refusal(piece string) error {
 }
 
 func (a *answer) send(f llm.Frame) error {
+	if err := a.show(); err != nil {
+		return err
+	}
 	if !a.emit(f) {
 		return errLeft
 	}

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/llmbus/llmbus/internal/scan"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
 // chat reads Chat Completions.
-type chat struct{ *answer }
+type chat struct {
+	*answer
+	pattern pattern
+}
 
 // completion is a whole answer or a chunk of one.
 type completion struct {
@@ -77,8 +81,8 @@ func unquote(data []byte) (s string) {
 
 func (c *chat) take(event string, data []byte) error {
 	if event == "" && c.version != "" { // the first chunk was decoded in full
-		if text, ok := plainDelta(data); ok {
-			return c.text(text)
+		if text, ok := c.pattern.text(data); ok {
+			return c.piece(scan.Bare(text))
 		}
 	}
 	if body, ok := plainAnswer(data); ok && event == "" {

@@ -21,7 +21,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, event string, data []byte) {
 		keep := func(llm.Frame) bool { return true }
-		for _, r := range []reader{&chat{&answer{emit: keep}}, &responses{&answer{emit: keep}}} {
+		for _, r := range []reader{&chat{answer: &answer{emit: keep}}, &responses{&answer{emit: keep}}} {
 			for range 2 {
 				if r.take(event, data) != nil {
 					break
@@ -49,12 +49,12 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(stream)))
 	for b.Loop() {
-		frames := 0
-		for _, err := range p.Stream(b.Context(), req) {
-			if frames++; err != nil {
+		size := 0
+		for f, err := range p.Stream(b.Context(), req) {
+			if size += len(f.Text); err != nil {
 				b.Fatal(err)
 			}
 		}
-		require.Equal(b, events+1, frames)
+		require.Equal(b, events*len(" word"), size)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/internal/scan"
 )
 
 func chunk(choice string) string {
@@ -35,7 +37,7 @@ func TestPlainDelta(t *testing.T) {
 		text, ok := plainDelta([]byte(data))
 		require.Equal(t, want != "", ok, data)
 		if ok {
-			require.Equal(t, want, text, data)
+			require.Equal(t, want, scan.Unquote(text), data)
 		}
 	}
 }
@@ -52,7 +54,7 @@ func FuzzPlainDelta(f *testing.F) {
 		require.NoError(t, json.Unmarshal(data, &body))
 		require.False(t, body.reports())
 		require.Len(t, body.Choices, 1)
-		require.Equal(t, text, body.Choices[0].Delta.Content.text)
+		require.Equal(t, scan.Unquote(text), body.Choices[0].Delta.Content.text)
 		require.Empty(t, body.Choices[0].FinishReason)
 	})
 }

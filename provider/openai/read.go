@@ -37,10 +37,21 @@ func whole(resp *wire.Response, r reader) error {
 	return nil
 }
 
-// pieces reads an answer as server-sent events. From the finish reason on the
-// answer is good whatever follows; what usually follows is its usage.
+// pieces reads an answer as server-sent events.
 func pieces(ctx context.Context, resp *wire.Response, r reader) error {
 	events, a := resp.SSE(), r.gathered()
+	a.more = events.Buffered
+	err := takeAll(ctx, resp, events, r)
+	if left := a.show(); left != nil { // what came before an error was an answer, too
+		return left
+	}
+	return err
+}
+
+// takeAll takes events to the end. From the finish reason on the answer is good
+// whatever follows; what usually follows is its usage.
+func takeAll(ctx context.Context, resp *wire.Response, events *wire.SSE, r reader) error {
+	a := r.gathered()
 	for {
 		event, err := events.Next()
 		switch {
@@ -62,6 +73,11 @@ func pieces(ctx context.Context, resp *wire.Response, r reader) error {
 			return nil
 		case !finished && a.finish != "":
 			resp.EndWithin(usageGrace)
+		}
+		if !events.Buffered() {
+			if err := a.show(); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 // it serves one answer.
 type Assembly struct {
 	text, reasoning strings.Builder
+	shown           int // bytes of text that frames were made for
 	calls           []*pendingCall
 }
 
@@ -27,7 +28,22 @@ type pendingCall struct {
 // Text adds visible text.
 func (a *Assembly) Text(piece string) llm.Frame {
 	a.text.WriteString(piece)
-	return llm.Frame{Type: llm.FrameDelta, Text: piece}
+	return a.Unshown()
+}
+
+// Hold adds visible text whose frame is not made yet, since more of it is at
+// hand; see Unshown.
+func (a *Assembly) Hold(piece []byte) { a.text.Write(piece) }
+
+// Unshown is the frame for the text that no frame shows yet. Without any it has
+// no type.
+func (a *Assembly) Unshown() llm.Frame {
+	if a.shown == a.text.Len() {
+		return llm.Frame{}
+	}
+	text := a.text.String()[a.shown:] // no copy: what was written does not change
+	a.shown = a.text.Len()
+	return llm.Frame{Type: llm.FrameDelta, Text: text}
 }
 
 // Reasoning adds thinking.

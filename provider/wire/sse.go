@@ -97,3 +97,25 @@ func (s *SSE) take(line []byte) bool {
 	}
 	return false
 }
+
+// Buffered reports whether Next would return at once, with an event that has
+// been read already. It may say no of one that has.
+func (s *SSE) Buffered() bool {
+	if s.err != nil || s.raw || s.lines.skipLF {
+		return false
+	}
+	rest, data := s.lines.buf[s.lines.start:], false
+	for {
+		end := bytes.IndexByte(rest, '\n')
+		switch {
+		case end < 0:
+			return false
+		case end == 0, end == 1 && rest[0] == '\r':
+			return data
+		}
+		data = data || bytes.HasPrefix(rest, dataField)
+		rest = rest[end+1:]
+	}
+}
+
+var dataField = []byte("data:")
