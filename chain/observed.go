@@ -64,7 +64,7 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 		e := asError(err)
 		level, ending = slog.LevelWarn, Ending{Error: e, Elapsed: elapsed}
 		event.Name, event.Code = EventRequestFailed, e.Code
-		attrs = append(attrs, slog.String("code", string(e.Code)), slog.Bool("degraded", e.Degraded))
+		attrs = append(attrs, errorAttrs(e)...)
 	} else {
 		event.FirstTokenMS = resp.Timing.FirstTokenMS
 		event.Provider, event.Model = resp.Provider, resp.Model
@@ -79,7 +79,8 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 		event.Class = last.Class
 		attrs = append(attrs, slog.String("outcome", string(last.Class)), slog.String("breaker", last.Breaker))
 	}
-	attrs = append(attrs, slog.Int("attempts", event.Attempts))
+	in, out := spent(attempts)
+	attrs = append(attrs, slog.Int("attempts", event.Attempts), slog.Int64("input_tokens", in), slog.Int64("output_tokens", out), slog.Float64("cost_usd", event.CostUSD))
 	s.env.log.LogAttrs(ctx, level, "request", attrs...)
 	s.env.observer.Observe(event)
 	s.env.followers.requestEnded(ctx, req, ending)
@@ -90,12 +91,32 @@ func responseAttrs(resp *llm.Response) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("provider", resp.Provider), slog.String("model", resp.Model), slog.String("model_version", resp.ModelVersion),
 		slog.String("served_by", string(resp.ServedBy)), slog.String("finish_reason", string(resp.FinishReason)),
-		slog.Int64("first_token_ms", resp.Timing.FirstTokenMS), slog.Float64("cost_usd", resp.CostUSD), slog.Bool("degraded", resp.Degraded),
+		slog.Int64("first_token_ms", resp.Timing.FirstTokenMS), slog.Bool("degraded", resp.Degraded),
 	}
-	if u := resp.Usage; u != nil {
-		attrs = append(attrs, slog.Int64("input_tokens", value(u.InputTokens)), slog.Int64("output_tokens", value(u.OutputTokens)))
+	if resp.Fallback != "" {
+		attrs = append(attrs, slog.String("fallback", string(resp.Fallback)))
 	}
 	return attrs
+}
+
+// errorAttrs name the target that was asked last, if any was.
+func errorAttrs(e *llm.Error) []slog.Attr {
+	attrs := []slog.Attr{slog.String("code", string(e.Code)), slog.Bool("degraded", e.Degraded)}
+	if n := len(e.Attempts); n > 0 {
+		last := &e.Attempts[n-1]
+		attrs = append(attrs, slog.String("provider", last.Provider), slog.String("model", last.Model), slog.Int64("first_token_ms", last.FirstTokenMS))
+	}
+	return attrs
+}
+
+// spent are the tokens of all attempts, as their cost is.
+func spent(attempts []llm.Attempt) (in, out int64) {
+	for i := range attempts {
+		if u := attempts[i].Usage; u != nil {
+			in, out = in+value(u.InputTokens), out+value(u.OutputTokens)
+		}
+	}
+	return in, out
 }
 
 // asError gives every error of a lower stage a code.

@@ -56,10 +56,10 @@ func (t *Telemetry) beginRequest(ctx context.Context, req *llm.Request) context.
 
 func endRequest(ctx context.Context, req *llm.Request, e *chain.Ending) {
 	span := trace.SpanFromContext(ctx)
-	defer span.End()
 	if !span.IsRecording() {
 		return
 	}
+	defer span.End()
 	span.SetAttributes(semconv.MessagingSystemKey.String("nats"), keyFeature.String(req.Feature), keyClass.String(string(req.Class)),
 		keyRequestID.String(req.ID), keyAttempts.Int(len(e.Attempts())))
 	if req.Tenant != "" {
@@ -77,19 +77,20 @@ func endRequest(ctx context.Context, req *llm.Request, e *chain.Ending) {
 }
 
 func (t *Telemetry) beginCall(ctx context.Context, provider, model string) context.Context {
-	ctx, span := t.tracer.Start(ctx, operation+" "+model, trace.WithSpanKind(trace.SpanKindClient))
-	if span.IsRecording() {
-		span.SetAttributes(keyOperation.String(operation), keyProviderName.String(t.cfg.ProviderName(provider)), keyProvider.String(provider), keyRequestModel.String(model))
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx // most requests: no span for each of their calls
 	}
+	ctx, _ = t.tracer.Start(ctx, operation+" "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		keyOperation.String(operation), keyProviderName.String(t.cfg.ProviderName(provider)), keyProvider.String(provider), keyRequestModel.String(model)))
 	return ctx
 }
 
 func endCall(ctx context.Context, req *llm.Request, a *llm.Attempt) {
 	span := trace.SpanFromContext(ctx)
-	defer span.End()
 	if !span.IsRecording() {
 		return
 	}
+	defer span.End()
 	span.SetAttributes(keyFeature.String(req.Feature), keyBreaker.String(a.Breaker), keyCost.Float64(a.CostUSD), semconv.GenAIRequestStream(req.Stream))
 	span.SetAttributes(present(keyResponseModel, a.ModelVersion)...)
 	if a.HTTPStatus > 0 {

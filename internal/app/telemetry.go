@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -50,6 +51,14 @@ func (w *worker) followers() []chain.Follower {
 		all = append(all, w.telemetry)
 	}
 	return all
+}
+
+// requestLog names the trace of a request in its log line.
+func (w *worker) requestLog() *slog.Logger {
+	if w.telemetry == nil {
+		return w.log
+	}
+	return telemetry.Log(w.log)
 }
 
 // serveMetrics lets Prometheus read until ctx ends.

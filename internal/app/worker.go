@@ -84,7 +84,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.limiter, err = newLimiter(a, js, buckets.Slots, options); err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: a.log})
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: w.requestLog()})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ type Step struct {
 
 	Finish   llm.FinishReason // empty: tool_calls if there are Calls, otherwise stop
 	Usage    *llm.Usage       // nil: the provider sent none
+	Version  string           // of the model, as the provider names it
 	Response *llm.Response    // answer with a copy of this, whatever Pieces and Calls say
 }
 
@@ -50,7 +51,7 @@ func (s *Step) response(model string) *llm.Response {
 	}
 	resp := &llm.Response{
 		Content: strings.Join(s.Pieces, ""), Reasoning: s.Reasoning, ToolCalls: s.Calls,
-		Model: model, Usage: s.Usage, FinishReason: s.Finish,
+		Model: model, ModelVersion: s.Version, Usage: s.Usage, FinishReason: s.Finish,
 	}
 	switch {
 	case resp.FinishReason != "":
