@@ -29,6 +29,9 @@
 // the group, has the connection made anew to another server, and joins again,
 // all within a few round trips. What is under way goes on.
 //
+// With tenants, one of them may hold at most four slots for each that is free; see
+// shares. So the flood of one neither keeps others out nor makes the worker leave.
+//
 // It leaves the group by draining the subscription, so that no request is lost
 // on the way; when the last worker has left, NATS answers no-responders.
 //

@@ -23,15 +23,14 @@ const overdue = 250 * time.Millisecond
 func (w *Worker) take(ctx context.Context, msg *nats.Msg) {
 	arrived := time.Now()
 	w.stats.requests.Add(1)
-	if !w.slots.take(arrived) {
+	tenant := w.tenantOf(msg)
+	if why := w.slots.take(tenant, arrived); why != none {
 		w.stats.busy.Add(1)
-		busy := llm.Errorf(llm.CodeBusy, "all %d slots of the worker are taken", w.cfg.Slots)
-		busy.RetryAfterMS = w.cfg.BusyAfter.Milliseconds()
-		w.refuse(msg, busy)
+		w.refuse(msg, w.busy(why))
 		return
 	}
 	w.running.Go(func() {
-		defer func() { w.slots.give(time.Now()) }()
+		defer func() { w.slots.give(tenant, time.Now()) }()
 		w.serve(ctx, msg, arrived)
 	})
 }

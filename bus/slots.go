@@ -8,7 +8,8 @@ import (
 // slots bounds the requests at once and decides when the worker should leave
 // the queue group and when it should come back. It has no clock of its own.
 type slots struct {
-	limit, low       int // full at limit; calm below low
+	limit, low       int     // full at limit; calm below low
+	shares           *shares // nil where all requests are of one tenant
 	fullFor, calmFor time.Duration
 	changed          chan struct{} // holds one token after a change that next should see
 
@@ -31,20 +32,23 @@ const (
 	askedEvery = time.Second
 )
 
-func newSlots(limit int, fullFor, calmFor time.Duration) *slots {
-	return &slots{limit: limit, low: max(1, limit*3/4), fullFor: fullFor, calmFor: calmFor, changed: make(chan struct{}, 1)}
+func newSlots(limit int, shares *shares, fullFor, calmFor time.Duration) *slots {
+	return &slots{limit: limit, shares: shares, low: max(1, limit*3/4), fullFor: fullFor, calmFor: calmFor, changed: make(chan struct{}, 1)}
 }
 
 // breather is how long a slot must stay free to end a full spell. Under load a
 // freed slot is taken again at once, and that is no relief.
 const breather = 100 * time.Millisecond
 
-// take takes a slot, or reports that none is free.
-func (s *slots) take(now time.Time) bool {
+// take takes a slot for a tenant, or says why it gets none.
+func (s *slots) take(tenant string, now time.Time) refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used == s.limit {
-		return false
+	switch {
+	case s.used == s.limit:
+		return full
+	case !s.shares.take(tenant, s.limit-s.used):
+		return unfair
 	}
 	if s.used++; s.used == s.limit {
 		if s.freeSince.IsZero() || now.Sub(s.freeSince) > breather {
@@ -52,13 +56,14 @@ func (s *slots) take(now time.Time) bool {
 		}
 		s.signal()
 	}
-	return true
+	return none
 }
 
-// give gives a slot back.
-func (s *slots) give(now time.Time) {
+// give gives a tenant's slot back.
+func (s *slots) give(tenant string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.shares.give(tenant)
 	if s.used == s.limit {
 		s.freeSince = now
 	}

@@ -15,7 +15,7 @@ func at(seconds float64) time.Time {
 func fill(t *testing.T, s *slots, n int, now time.Time) {
 	t.Helper()
 	for range n {
-		require.True(t, s.take(now))
+		require.Equal(t, none, s.take("", now))
 	}
 }
 
@@ -27,11 +27,11 @@ func expect(t *testing.T, s *slots, seconds float64, want move, wait time.Durati
 }
 
 func TestFullForTooLongLeaves(t *testing.T) {
-	s := newSlots(8, time.Second, 250*time.Millisecond)
+	s := newSlots(8, nil, time.Second, 250*time.Millisecond)
 	fill(t, s, 7, at(0))
 	expect(t, s, 0, stay, 0)
 	fill(t, s, 1, at(1))
-	require.False(t, s.take(at(1)))
+	require.Equal(t, full, s.take("", at(1)))
 	expect(t, s, 1, stay, time.Second)
 	expect(t, s, 1.75, stay, 250*time.Millisecond)
 	expect(t, s, 2, leave, 0)
@@ -39,34 +39,34 @@ func TestFullForTooLongLeaves(t *testing.T) {
 }
 
 func TestASlotTakenAgainAtOnceIsNoRelief(t *testing.T) {
-	s := newSlots(4, time.Second, time.Second)
+	s := newSlots(4, nil, time.Second, time.Second)
 	fill(t, s, 4, at(0))
-	s.give(at(0.9))
+	s.give("", at(0.9))
 	fill(t, s, 1, at(0.95))
 	expect(t, s, 1, leave, 0)
 }
 
 func TestASlotThatStaysFreeEndsTheSpell(t *testing.T) {
-	s := newSlots(4, time.Second, time.Second)
+	s := newSlots(4, nil, time.Second, time.Second)
 	fill(t, s, 4, at(0))
-	s.give(at(0.5))
+	s.give("", at(0.5))
 	fill(t, s, 1, at(0.75))
 	expect(t, s, 1, stay, 750*time.Millisecond)
 	expect(t, s, 1.75, leave, 0)
 }
 
 func TestRejoinsOnlyAfterCalm(t *testing.T) {
-	s := newSlots(8, time.Second, 250*time.Millisecond)
+	s := newSlots(8, nil, time.Second, 250*time.Millisecond)
 	fill(t, s, 8, at(0))
 	expect(t, s, 1, leave, 0)
-	s.give(at(2))
-	s.give(at(2))
+	s.give("", at(2))
+	s.give("", at(2))
 	expect(t, s, 9, stay, 0) // 6 of 8 are not below three quarters
-	s.give(at(10))
+	s.give("", at(10))
 	expect(t, s, 10, stay, 250*time.Millisecond)
 	fill(t, s, 1, at(10.1)) // what was on its way when the worker left
 	expect(t, s, 10.25, stay, 0)
-	s.give(at(11))
+	s.give("", at(11))
 	expect(t, s, 11, stay, 250*time.Millisecond)
 	expect(t, s, 11.25, rejoin, 0)
 	expect(t, s, 12, stay, 0)
@@ -75,10 +75,10 @@ func TestRejoinsOnlyAfterCalm(t *testing.T) {
 }
 
 func TestASingleSlotWorks(t *testing.T) {
-	s := newSlots(1, time.Second, time.Second)
+	s := newSlots(1, nil, time.Second, time.Second)
 	fill(t, s, 1, at(0))
 	expect(t, s, 1, leave, 0)
-	s.give(at(2))
+	s.give("", at(2))
 	expect(t, s, 3, rejoin, 0)
 }
 
@@ -105,16 +105,16 @@ func fullSpell(t *testing.T, s *slots, seconds float64) {
 	fill(t, s, 6, at(seconds))
 	expect(t, s, seconds+1, leave, 0)
 	for range 6 {
-		s.give(at(seconds + 1.1))
+		s.give("", at(seconds+1.1))
 	}
 }
 
 func TestARelapseIsFollowedByALongerAbsence(t *testing.T) {
-	s := newSlots(8, time.Second, 250*time.Millisecond)
+	s := newSlots(8, nil, time.Second, 250*time.Millisecond)
 	fill(t, s, 8, at(0))
 	expect(t, s, 1, leave, 0)
 	for range 6 {
-		s.give(at(1.1))
+		s.give("", at(1.1))
 	}
 	fullSpell(t, s, 1.35)
 	expect(t, s, 2.5, stay, 200*time.Millisecond)
@@ -129,7 +129,7 @@ func TestARelapseIsFollowedByALongerAbsence(t *testing.T) {
 	expect(t, s, 10.1, stay, 150*time.Millisecond)
 	expect(t, s, 10.25, leave, 0)
 	for range 6 {
-		s.give(at(10.3))
+		s.give("", at(10.3))
 	}
 
 	s.pardon()

@@ -43,7 +43,7 @@ func New(cfg Config) (*Worker, error) {
 	cfg = cfg.withDefaults()
 	return &Worker{
 		cfg: cfg, log: cfg.Log, active: newActive(), ready: make(chan struct{}),
-		slots:    newSlots(cfg.Slots, cfg.FullFor, cfg.CalmFor),
+		slots:    newSlots(cfg.Slots, newShares(cfg.Tenants || cfg.TenantHeader), cfg.FullFor, cfg.CalmFor),
 		presence: presence{inbox: cfg.Conn.NewInbox()},
 	}, nil
 }
