@@ -9,14 +9,24 @@ import (
 // Now, By and Reason count. A key that names nothing is refused, and so is a
 // Reason that begins with "now" or "@", which would read as something else.
 func SetFlag(ctx context.Context, b *Bucket, f Flag) (revision uint64, err error) {
-	if _, _, err := parseKey(f.Key); err != nil {
-		return 0, err
-	}
-	value, err := f.value()
+	value, err := f.checked()
 	if err != nil {
 		return 0, err
 	}
 	return b.Put(ctx, f.Key, []byte(value))
+}
+
+// Validate refuses what SetFlag refuses, and says why.
+func (f Flag) Validate() error {
+	_, err := f.checked()
+	return err
+}
+
+func (f Flag) checked() (value string, err error) {
+	if _, _, err := parseKey(f.Key); err != nil {
+		return "", err
+	}
+	return f.value()
 }
 
 // ClearFlag deletes a flag, malformed ones too, which leaves on what it

@@ -24,10 +24,12 @@ Settings come from the environment, with those of NATS and of logging as broker 
   LLMBUS_HTTP             host:port (127.0.0.1:8080); without a host the loopback interface
   LLMBUS_HTTP_KEYS_FILE   file of API keys, a line for each: <tenant> sha256:<hash>; broker gateway key makes them
   LLMBUS_HTTP_KEYS        the same in the variable itself, separated by commas
+  LLMBUS_ADMIN_KEY        lets those who have it flip switches and replay dead letters on the page at /; at least 16 characters
+  LLMBUS_ADMIN_KEY_FILE   path of a file with the same in its first line
   LLMBUS_MAX_TIMEOUT      the longest a request may take (10m)
   LLMBUS_SHUTDOWN_GRACE   time for what is in flight (30s)
 
-Without keys nobody is asked who he is, and only loopback addresses are served.`,
+The page at / shows the fleet as it changes. Without keys nobody is asked who he is, and only loopback addresses are served.`,
 		Example: `  broker gateway
   LLMBUS_NATS_URL=nats://nats:4222 LLMBUS_HTTP_KEYS_FILE=keys broker gateway --http 0.0.0.0:8080
   broker gateway key acme >> keys`,

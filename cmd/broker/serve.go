@@ -34,7 +34,8 @@ Settings come from the environment:
   LLMBUS_IDEMPOTENCY_TTL  how long an idempotency key counts (24h)
   LLMBUS_REPLAY_TTL       how long frames of resumable streams are kept (5m)
   LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
-  LLMBUS_HTTP             also serve the OpenAI API there; see broker gateway --help
+  LLMBUS_HTTP             also serve the OpenAI API and the operator's page there; see broker gateway --help
+  LLMBUS_ADMIN_KEY        key of that page, or LLMBUS_ADMIN_KEY_FILE
   LLMBUS_METRICS          address where Prometheus reads /metrics (off)
   LLMBUS_METRICS_TENANTS  tenants with a label of their own (50)
   LLMBUS_TRACE_SAMPLE     share of traces, with OTEL_EXPORTER_OTLP_ENDPOINT (0.01)

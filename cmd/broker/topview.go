@@ -78,13 +78,20 @@ func (p *picture) summary() {
 	p.line(cell{fmt.Sprintf("requests %.1f/s", t.PerSec), bold}, cell{"failed " + share(t.Failed, t.Requests), ifAny(t.Failed, red)},
 		cell{"failovers " + share(t.Rescued, t.Requests), ifAny(t.Rescued, amber)},
 		cell{"first token " + pair(t.FirstToken), plain}, cell{"total " + pair(t.Total) + " (p50/p95)", plain})
-	p.line(cell{fmt.Sprintf("cost $%.4f since %s", v.Cost.TodayUSD, v.Cost.Since.Local().Format("15:04")), plain}, p.jobs(), p.dead())
+	p.line(cell{cost(v.Cost), plain}, p.jobs(), p.dead())
 	if t.Missed > 0 {
 		p.line(cell{fmt.Sprintf("! %d events came too fast and are not counted", t.Missed), red})
 	}
 	if line := sparkline(t.Series); strings.Trim(line, "▁") != "" {
 		p.line(cell{line, faint})
 	}
+}
+
+func cost(c fleet.Cost) string {
+	if c.Counted {
+		return fmt.Sprintf("cost today $%.4f", c.TodayUSD)
+	}
+	return fmt.Sprintf("cost of events since %s $%.4f", c.Since.Local().Format("15:04"), c.TodayUSD)
 }
 
 func (p *picture) jobs() cell {
@@ -153,7 +160,7 @@ func nextCall(b fleet.Breaker) string {
 	case b.State == breaker.Closed:
 		return "now"
 	case b.RetryMS == 0:
-		return "when one comes"
+		return "at the next request"
 	}
 	return "in " + (time.Duration(b.RetryMS) * time.Millisecond).Round(100*time.Millisecond).String()
 }

@@ -20,6 +20,7 @@ func (w *worker) banner(server *Server) string {
 	line("NATS", "%s", w.where(server))
 	if w.door != nil {
 		line("HTTP", "%s", w.door.describe())
+		line("page", "%s", w.door.describePage())
 	}
 	cfg := w.policy.inForce.Load()
 	for i, f := range featuresOf(cfg) {

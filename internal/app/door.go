@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/llmbus/llmbus/gateway"
+	"github.com/llmbus/llmbus/internal/fleet"
+	"github.com/llmbus/llmbus/internal/page"
 )
 
 // defaultHTTP is where the command gateway listens.
@@ -23,6 +25,9 @@ type door struct {
 	server   *gateway.Server
 	listener net.Listener
 	keys     *gateway.Keys
+	fleet    *fleet.Watch
+	page     *page.Page
+	adminKey bool // the page has one
 }
 
 // newDoor listens. The connection is made in run.
@@ -43,13 +48,17 @@ func (a *App) newDoor(url string) (*door, error) {
 		d.conn.Close()
 		return nil, fmt.Errorf("LLMBUS_HTTP: %w", err)
 	}
+	if err = d.addPage(); err != nil {
+		d.conn.Close()
+		return nil, errors.Join(err, d.listener.Close())
+	}
 	return d, nil
 }
 
 // run serves until ctx ends, and then closes the connection.
 func (d *door) run(ctx context.Context) error {
 	serve := func(ctx context.Context) error { return d.server.Run(ctx, d.listener) }
-	err := together(ctx, serve, d.watch)
+	err := together(ctx, serve, d.watch, d.fleet.Run, d.page.Run)
 	return errors.Join(err, d.conn.end())
 }
 
@@ -96,7 +105,8 @@ func (a *App) RunGateway(ctx context.Context) error {
 		return err
 	}
 	if a.opts.Out != nil {
-		fmt.Fprintf(a.opts.Out, "llmbus %s, gateway %s\n  %-10s%s\n  %-10s%s\n", a.opts.Version, a.name, "NATS", a.env.URL(), "HTTP", d.describe())
+		fmt.Fprintf(a.opts.Out, "llmbus %s, gateway %s\n  %-10s%s\n  %-10s%s\n  %-10s%s\n", a.opts.Version, a.name,
+			"NATS", a.env.URL(), "HTTP", d.describe(), "page", d.describePage())
 	}
 	if a.opts.Ready != nil {
 		a.opts.Ready()

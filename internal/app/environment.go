@@ -61,6 +61,8 @@ type Environment struct {
 	HTTP           string        `split_words:"true"` // host:port of the OpenAI door; empty: none
 	HTTPKeys       string        `split_words:"true"` // who may ask there, as gateway.ParseKeys reads it
 	HTTPKeysFile   string        `split_words:"true"` // path of a file with the same; instead of HTTPKeys
+	AdminKey       wire.Secret   `split_words:"true"` // of the page beside the door; empty: nobody can act there
+	AdminKeyFile   string        `split_words:"true"` // path of a file with the same in its first line; instead of AdminKey
 	Metrics        string        `split_words:"true"` // host:port where Prometheus reads /metrics; empty: nowhere
 	MetricsTenants int           `split_words:"true"` // tenants with a label of their own; default 50
 	TraceSample    *float64      `split_words:"true"` // share of traces that no caller has decided on; default 0.01
@@ -146,6 +148,7 @@ func (e *Environment) validate() error {
 	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
 	e.refuseHTTP(refuse)
 	refuse(!validInbox(e.NatsInbox), "NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not %q", e.NatsInbox)
+	e.refusePage(refuse)
 	if ways := e.logins(); len(ways) > 1 {
 		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
 	}

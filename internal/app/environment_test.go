@@ -62,6 +62,8 @@ func TestEnvironmentRefusals(t *testing.T) {
 		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "$KV.llm_flags"}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "$KV.llm_flags"`},
 		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "_INBOX.a."}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "_INBOX.a."`},
 		{map[string]string{"NATS_URL": "nats://h", "NATS_INBOX": "_INBOX.*"}, `LLMBUS_NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not "_INBOX.*"`},
+		{map[string]string{"ADMIN_KEY": "short"}, "LLMBUS_ADMIN_KEY: must have at least 16 characters"},
+		{map[string]string{"ADMIN_KEY": "0123456789abcdef", "ADMIN_KEY_FILE": "/k"}, "LLMBUS_ADMIN_KEY_FILE: cannot be set together with LLMBUS_ADMIN_KEY; keep one"},
 		{map[string]string{"POOL": "0", "LOG_FORMAT": "xml"}, "LLMBUS_POOL: must be 1 to 100000, not 0\nLLMBUS_LOG_FORMAT: must be text or json, not \"xml\""},
 	} {
 		t.Run(tc.want, func(t *testing.T) {

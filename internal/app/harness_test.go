@@ -38,7 +38,13 @@ type process struct {
 // start runs a worker and waits until it takes requests.
 func start(t *testing.T, env *app.Environment, config string) *process {
 	t.Helper()
-	p := launch(t, env, config)
+	return runUntilReady(t, env, config, (*app.App).Run)
+}
+
+// runUntilReady is start for any way to run an App.
+func runUntilReady(t *testing.T, env *app.Environment, config string, run func(*app.App, context.Context) error) *process {
+	t.Helper()
+	p := launchBy(t, env, config, run)
 	select {
 	case <-p.ready:
 	case err := <-p.end:
@@ -57,6 +63,11 @@ type launched struct {
 
 func launch(t *testing.T, env *app.Environment, config string) *launched {
 	t.Helper()
+	return launchBy(t, env, config, (*app.App).Run)
+}
+
+func launchBy(t *testing.T, env *app.Environment, config string, run func(*app.App, context.Context) error) *launched {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	p := &launched{process{env, &lines{}, &lines{}, stop, make(chan error, 1)}, make(chan struct{})}
 	options := app.Options{Version: "1.2.3", Out: p.out, Log: slog.New(slog.NewTextHandler(p.log, nil)), Ready: func() { close(p.ready) }}
@@ -64,7 +75,7 @@ func launch(t *testing.T, env *app.Environment, config string) *launched {
 		options.Config = []byte(config)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { p.end <- app.New(env, options).Run(ctx) })
+	running.Go(func() { p.end <- run(app.New(env, options), ctx) })
 	t.Cleanup(func() {
 		stop()
 		running.Wait()

@@ -30,12 +30,12 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "limits": 5, "telemetry": 5, "internal/fleet": 5,
+	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "limits": 5, "telemetry": 5,
 	"internal/config": 6,
-	"gateway":         6,
-	"conformance":     6,
-	"internal/app":    7,
-	"cmd/broker":      8,
+	"gateway":         6, "internal/fleet": 6, "internal/page": 6,
+	"conformance":  6,
+	"internal/app": 7,
+	"cmd/broker":   8,
 
 	// helpers of tests and tools, which the product does not import
 	"internal/natstest": 3, "internal/vectors": 2, "internal/sim": 3, "internal/sim/simtest": 4, "internal/arch": 8, "e2e": 9, "e2e/fence": 9,
@@ -48,7 +48,8 @@ var narrow = map[string][]string{
 	"jobs":           {"llm", "subjects", "kv"},
 	"chain":          {"llm", "provider", "breaker", "kv"},
 	"once":           {"llm", "subjects", "stream", "kv"},
-	"internal/fleet": {"llm", "subjects", "kv", "breaker", "chain"},
+	"internal/fleet": {"llm", "subjects", "kv", "breaker", "chain", "usage"},
+	"internal/page":  {"kv", "jobs"},
 	"usage":          {"llm", "subjects", "kv", "chain"},
 	"limits":         {"llm", "subjects", "kv", "chain"},
 
@@ -60,8 +61,8 @@ var narrow = map[string][]string{
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|limits|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|natstest)|cmd/broker|e2e)$`),
-	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|sim|vectors)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|stream|replay|breaker|limits|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|page|natstest)|cmd/broker|e2e)$`),
+	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|page|sim|vectors)|cmd/broker|e2e)$`),
 
 	"go.opentelemetry.io/":   regexp.MustCompile(`^(telemetry|internal/app)$`),
 	"github.com/prometheus/": regexp.MustCompile(`^telemetry$`),

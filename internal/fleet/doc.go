@@ -6,6 +6,7 @@
 //	llm.status              ─► workers, features, how many see a breaker so; every 2 s,
 //	                           and at once after a change of a breaker or a switch
 //	LLM_JOBS, LLM_DEAD      ─► how many jobs wait and were given up; every 2 s
+//	llm_usage               ─► what the day cost, over all workers; every 10 s
 //
 // A Watch holds the picture and View copies it. Run asks and listens until its
 // ctx ends; before that, and while NATS is away, the picture is empty or old and

@@ -15,13 +15,12 @@ func (w *Watch) View() *View { return w.view(time.Now()) }
 func (w *Watch) view(now time.Time) *View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cost.add(0, now)
 	all, live := w.present(now)
 	if len(live) > 0 {
 		w.features = featuresOf(live)
 	}
 	v := &View{At: now, NATS: w.nats(), Stale: w.stale(live), Features: []Feature{}, Switches: []Switch{}, Workers: []Worker{},
-		Traffic: w.traffic.view(now), Cost: Cost{TodayUSD: w.cost.usd, Since: w.cost.since}, Jobs: w.jobs.Jobs, Events: w.notable.view()}
+		Traffic: w.traffic.view(now), Cost: w.costs(now), Jobs: w.jobs.Jobs, Events: w.notable.view()}
 	if w.events != nil {
 		dropped, _ := w.events.Dropped() // fails only once it has ended
 		v.Traffic.Missed = int64(dropped)
@@ -42,7 +41,21 @@ func (w *Watch) view(now time.Time) *View {
 		}
 		v.Features = append(v.Features, f)
 	}
+	v.Keys = keysOf(v.Features)
 	return v
+}
+
+// keysOf are the flags of everything, and of all that features name.
+func keysOf(features []Feature) []string {
+	keys := []string{kv.AllKey, kv.FailoverKey("", "")}
+	for _, f := range features {
+		keys = append(keys, kv.FeatureKey(f.Name), kv.FailoverKey(f.Name, ""))
+		for _, t := range f.Targets {
+			keys = append(keys, kv.ProviderKey(t.Provider), kv.ModelKey(t.Provider, t.Model))
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func (w *Watch) nats() NATS {

@@ -137,23 +137,3 @@ func (t *traffic) into(f *Feature, now time.Time) {
 	sum, _ := own.last(recent, now)
 	f.PerSec, f.Requests, f.Failed, f.Rescued, f.P95MS = own.perSecond(now), sum.ended, sum.failed, sum.rescued, sum.total.quantile(0.95)
 }
-
-// spending adds up the cost of one day.
-type spending struct {
-	day   string
-	since time.Time
-	usd   float64
-}
-
-// add books an amount; now may be in a new day, which begins at nothing.
-func (s *spending) add(usd float64, now time.Time) {
-	now = now.UTC()
-	if day := now.Format(time.DateOnly); day != s.day {
-		since := now.Truncate(24 * time.Hour)
-		if s.day == "" {
-			since = now
-		}
-		*s = spending{day: day, since: since}
-	}
-	s.usd += max(0, usd)
-}

@@ -15,7 +15,8 @@ type View struct {
 	Stale    []Part    `json:"stale"` // parts that may be out of date
 	Features []Feature `json:"features"`
 	Breakers []Breaker `json:"breakers"`
-	Switches []Switch  `json:"switches"` // all that are set, on or off
+	Switches []Switch  `json:"switches"`   // all that are set, on or off
+	Keys     []string  `json:"switchable"` // flags of all that there is to switch off
 	Workers  []Worker  `json:"workers"`
 	Traffic  Traffic   `json:"traffic"`
 	Cost     Cost      `json:"cost"`
@@ -139,10 +140,12 @@ type Second struct {
 	Total      *int64 `json:"total_p95_ms"`
 }
 
-// Cost is what today's requests cost, in US dollars.
+// Cost is what today's requests cost, in US dollars. It is read from the bucket
+// of totals; where that cannot be read, it is added up from events.
 type Cost struct {
 	TodayUSD float64   `json:"today_usd"`
-	Since    time.Time `json:"since"` // midnight UTC, or when the watch began if that was later
+	Since    time.Time `json:"since"`   // midnight UTC; of events, when the watch began if that was later
+	Counted  bool      `json:"counted"` // the workers' own totals, so that nothing is missing
 }
 
 // Jobs are background requests. Without JetStream all are null.

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/subjects"
 )
@@ -45,6 +46,7 @@ type Watch struct {
 	features []Feature // as last known
 	traffic  *traffic
 	cost     spending
+	totals   *Cost // nil while they cannot be read
 	notable  notable
 	jobs     jobCounts
 	events   *nats.Subscription
@@ -121,6 +123,7 @@ func (w *Watch) Run(ctx context.Context) error {
 
 // hear counts events as they come.
 func (w *Watch) hear(ctx context.Context) error {
+	begun := subjects.Event(chain.EventRequestStarted)
 	messages := make(chan *nats.Msg, eventBuffer)
 	sub, err := w.conn.ChanSubscribe(subjects.Events, messages)
 	if err != nil {
@@ -133,6 +136,9 @@ func (w *Watch) hear(ctx context.Context) error {
 	for {
 		select {
 		case msg := <-messages:
+			if msg.Subject == begun {
+				continue // every request has one, and it is not counted
+			}
 			if e, err := DecodeEvent(msg.Data); err == nil {
 				w.take(e, time.Now())
 			}
@@ -199,6 +205,7 @@ func (w *Watch) follow(ctx context.Context) error {
 		parts.Go(func() { errs[i] = m.Run(ctx) })
 	}
 	parts.Go(func() { w.mirrored(ctx) })
+	parts.Go(func() { w.spend(ctx, b.Usage) })
 	parts.Wait()
 	return errors.Join(errs...)
 }
