@@ -18,6 +18,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	asker   *asker
 	fleet   *fleet
+	handler http.Handler // route, and what was put around it
 	outage  *outage
 	since   time.Time // of this process, which is when its models were "created"
 
@@ -40,8 +41,13 @@ func New(cfg Config) (*Server, error) {
 	s.mux.Handle("/v1/models/{id}", s.only(http.MethodGet, s.known(s.showModel)))
 	s.mux.Handle("/healthz", s.only(http.MethodGet, s.healthz))
 	s.mux.Handle("/readyz", s.only(http.MethodGet, s.readyz))
+	s.handler = http.HandlerFunc(s.route)
 	return s, nil
 }
+
+// Around puts a handler around all that is served, such as one that measures. It
+// must be called before Run.
+func (s *Server) Around(wrap func(http.Handler) http.Handler) { s.handler = wrap(s.handler) }
 
 // Handle serves a handler beside the API, as http.ServeMux.Handle does. It must
 // be called before Run. Keys of the API are not asked for. The contexts of its
@@ -85,7 +91,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	defer parts.Wait()
 	defer stop(nil)
 	server := &http.Server{
-		Handler: http.HandlerFunc(s.route), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return work },
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

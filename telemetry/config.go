@@ -21,7 +21,8 @@ type Config struct {
 	Version string // of the program
 	Worker  string // the name of this process
 
-	// Read is asked for the state of the worker each time that metrics are read.
+	// Read is asked for the state of the worker each time that metrics are read;
+	// nil is for a process without a worker.
 	Read func() Reading
 
 	// ProviderName gives the conventions' name for a provider of the
@@ -48,9 +49,6 @@ func (c *Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	c.Tenants = cmp.Or(c.Tenants, DefaultTenants)
-	if c.Read == nil {
-		c.Read = func() Reading { return Reading{} }
-	}
 	if c.ProviderName == nil {
 		c.ProviderName = func(name string) string { return name }
 	}

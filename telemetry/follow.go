@@ -190,4 +190,21 @@ func (t *Telemetry) call(req *llm.Request, a *llm.Attempt) *callSeries {
 	return t.calls.get(callKey{req.Feature, a.Provider, a.Model, t.versions.name(a.Provider, a.Model, a.ModelVersion), a.Class}, t.newCallSeries)
 }
 
+// limitKey is what the series of an exceeded limit depend on.
+type limitKey struct {
+	feature, limit string
+	code           llm.Code
+}
+
+// Observe counts the one kind of event that no ending shows.
+func (t *Telemetry) Observe(e chain.Event) {
+	if e.Name != chain.EventLimitExceeded {
+		return
+	}
+	options := t.limits.get(limitKey{e.Feature, e.Limit, e.Code}, func(k limitKey) []metric.AddOption {
+		return adding(keyFeature.String(k.feature), keyLimit.String(k.limit), keyErrorType.String(string(k.code)))
+	})
+	t.overLimit.Add(context.Background(), 1, options...)
+}
+
 func inSeconds(ms int64) float64 { return (time.Duration(ms) * time.Millisecond).Seconds() }

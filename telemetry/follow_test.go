@@ -117,3 +117,10 @@ func TestBreakersSwitchesAndTheWorker(t *testing.T) {
 		require.Contains(t, lines, want)
 	}
 }
+
+func TestLimitsAreCounted(t *testing.T) {
+	tel := newTelemetry(t, telemetry.Config{})
+	tel.Observe(chain.Event{Name: chain.EventRequestFailed, Feature: "f"})
+	tel.Observe(chain.Event{Name: chain.EventLimitExceeded, Feature: "f", Tenant: "x", Limit: "tokens_per_minute", Code: llm.CodeRateLimited})
+	require.Contains(t, own(metrics(t, tel)), `llmbus_limits_exceeded_total{error_type="rate_limited",llmbus_feature="f",llmbus_limit="tokens_per_minute"} 1`)
+}

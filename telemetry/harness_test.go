@@ -38,9 +38,8 @@ func newTelemetry(tb testing.TB, cfg telemetry.Config) *telemetry.Telemetry {
 	return tel
 }
 
-// route makes a router with the feature f over the fakes a, b, c …, which tel
-// follows.
-func route(tb testing.TB, tel *telemetry.Telemetry, tune func(*chain.Feature), fakes ...*fake.Provider) *chain.Router {
+// feature is f over the fakes a, b, c ….
+func feature(tb testing.TB, tune func(*chain.Feature), fakes ...*fake.Provider) chain.Feature {
 	tb.Helper()
 	group, err := breaker.New(breaker.Config{})
 	require.NoError(tb, err)
@@ -55,12 +54,18 @@ func route(tb testing.TB, tel *telemetry.Telemetry, tune func(*chain.Feature), f
 	if tune != nil {
 		tune(&f)
 	}
+	return f
+}
+
+// route makes a router with one feature, which tel follows.
+func route(tb testing.TB, tel *telemetry.Telemetry, tune func(*chain.Feature), fakes ...*fake.Provider) *chain.Router {
+	tb.Helper()
 	config := chain.Config{Switches: noSwitches{}}
 	if tel != nil {
 		config.Followers = []chain.Follower{tel}
 	}
 	r := chain.NewRouter(config)
-	r.Load([]chain.Feature{f})
+	r.Load([]chain.Feature{feature(tb, tune, fakes...)})
 	return r
 }
 

@@ -8,11 +8,11 @@ import (
 
 // instruments are those that are written to as things happen.
 type instruments struct {
-	requestCount, failovers, failoverOutcomes, fallbacks, limits, validation, transitions, flips, tenantRequests, tenantTokens metric.Int64Counter
+	requestCount, failovers, failoverOutcomes, fallbacks, overLimit, validation, transitions, flips, tenantRequests, tenantTokens metric.Int64Counter
 
-	cost, tenantCost                                         metric.Float64Counter
-	requestTime, requestFirstToken, callTime, callFirstChunk metric.Float64Histogram
-	callTokens                                               metric.Int64Histogram
+	cost, tenantCost                                                   metric.Float64Counter
+	requestTime, requestFirstToken, callTime, callFirstChunk, httpTime metric.Float64Histogram
+	callTokens                                                         metric.Int64Histogram
 }
 
 // maker makes instruments and keeps what went wrong. Names are constants, so
@@ -26,10 +26,10 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 	m := &maker{Meter: meter}
 	i := &instruments{
 		requestCount: m.count(requests), failovers: m.count(failovers), failoverOutcomes: m.count(failoverOutcomes), fallbacks: m.count(fallbacks),
-		limits: m.count(limitsExceeded), validation: m.count(validationFailures), transitions: m.count(breakerTransitions), flips: m.count(switchFlips),
+		overLimit: m.count(limitsExceeded), validation: m.count(validationFailures), transitions: m.count(breakerTransitions), flips: m.count(switchFlips),
 		tenantRequests: m.count(tenantRequests), tenantTokens: m.count(tenantTokens),
 		cost: m.sum(cost), tenantCost: m.sum(tenantCost),
-		requestTime: m.time(requestDuration), requestFirstToken: m.time(requestFirstToken), callTime: m.time(callDuration), callFirstChunk: m.time(callFirstChunk),
+		requestTime: m.time(requestDuration), requestFirstToken: m.time(requestFirstToken), callTime: m.time(callDuration), callFirstChunk: m.time(callFirstChunk), httpTime: m.time(httpDuration),
 		callTokens: m.sizes(callTokens),
 	}
 	return i, errors.Join(m.errs...)

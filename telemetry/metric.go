@@ -31,6 +31,14 @@ const (
 	keyErrorType     = attribute.Key("error.type") // absent from what went well
 )
 
+// Those of HTTP.
+const (
+	keyMethod = attribute.Key("http.request.method")
+	keyRoute  = attribute.Key("http.route") // absent where no route matched
+	keyStatus = attribute.Key("http.response.status_code")
+	keyScheme = attribute.Key("url.scheme")
+)
+
 // Our own attributes.
 const (
 	keyFeature  = attribute.Key("llmbus.feature")
@@ -39,6 +47,7 @@ const (
 	keyServedBy = attribute.Key("llmbus.served_by") // absent where nothing served
 	keyFallback = attribute.Key("llmbus.fallback")
 	keyOutcome  = attribute.Key("llmbus.outcome")
+	keyLimit    = attribute.Key("llmbus.limit")
 	keyTenant   = attribute.Key("llmbus.tenant") // hashed, or other
 	keyState    = attribute.Key("llmbus.state")
 	keyScope    = attribute.Key("llmbus.scope")
@@ -61,7 +70,7 @@ var (
 	fallbacks = Metric{"llmbus.fallbacks", Counter, "{request}",
 		"Requests answered by a fallback, by its mode and by what led to it.", keys(keyFeature, keyFallback, keyServedBy)}
 	limitsExceeded = Metric{"llmbus.limits.exceeded", Counter, "{request}",
-		"Requests refused by a limit or a budget of their tenant.", keys(keyFeature, keyErrorType)}
+		"Requests that did not fit a limit of their tenant, by its name.", keys(keyFeature, keyLimit, keyErrorType)}
 	tenantRequests = Metric{"llmbus.tenant.requests", Counter, "{request}",
 		"Requests of a tenant that ended.", keys(keyTenant)}
 	tenantTokens = Metric{"llmbus.tenant.tokens", Counter, "{token}",
@@ -83,6 +92,10 @@ var (
 	validationFailures = Metric{"llmbus.validation.failures", Counter, "{call}",
 		"Answers refused because they are empty or do not fit what was asked for.", keys(keyFeature, keyProvider, keyRequestModel)}
 )
+
+// Of the OpenAI door.
+var httpDuration = Metric{"http.server.request.duration", Histogram, "s",
+	"Time of an HTTP request at the gateway, to the end of its answer.", keys(keyMethod, keyRoute, keyStatus, keyScheme, keyErrorType)}
 
 // Of the worker.
 var (
@@ -119,7 +132,7 @@ func targetKeys() []attribute.Key {
 func Metrics() []Metric {
 	return []Metric{
 		requests, requestDuration, requestFirstToken, failovers, failoverOutcomes, fallbacks, limitsExceeded, tenantRequests, tenantTokens, tenantCost,
-		callDuration, callFirstChunk, callTokens, cost, validationFailures,
+		callDuration, callFirstChunk, callTokens, cost, validationFailures, httpDuration,
 		workerInfo, workerMessages, workerInFlight, workerSlots, workerDegraded, configRefused, breakerState, breakerTransitions, switchesOff, switchFlips,
 		jobsPending, jobsInHand, jobsDead,
 	}

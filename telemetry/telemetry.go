@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -38,11 +39,16 @@ type Telemetry struct {
 	*instruments
 	requests *table[requestKey, *requestSeries]
 	calls    *table[callKey, *callSeries]
+	http     *table[httpKey, *httpSeries]
+	limits   *table[limitKey, []metric.AddOption]
 	versions versions
 	tenants  *tenants
 }
 
-var _ chain.Follower = (*Telemetry)(nil)
+var (
+	_ chain.Follower = (*Telemetry)(nil)
+	_ chain.Observer = (*Telemetry)(nil)
+)
 
 // New makes a Telemetry. Shutdown must be called in the end.
 func New(cfg Config) (*Telemetry, error) {
@@ -53,6 +59,7 @@ func New(cfg Config) (*Telemetry, error) {
 	t := &Telemetry{
 		cfg: cfg, registry: prometheus.NewRegistry(), tenants: newTenants(cfg.Tenants),
 		requests: newTable[requestKey, *requestSeries](maxSeries), calls: newTable[callKey, *callSeries](maxSeries),
+		http: newTable[httpKey, *httpSeries](maxSeries), limits: newTable[limitKey, []metric.AddOption](maxSeries),
 		versions: versions{seen: map[[2]string]map[string]bool{}},
 	}
 	res, err := cfg.resource()
@@ -93,6 +100,9 @@ func (t *Telemetry) newMeters(res *resource.Resource) error {
 	t.instruments, err = newInstruments(t.meters.Meter(scope))
 	if err != nil {
 		return err
+	}
+	if t.cfg.Read == nil {
+		return nil
 	}
 	return t.observe(t.meters.Meter(scope))
 }

@@ -93,6 +93,7 @@ func (w *worker) newDoor() (run func(context.Context) error, err error) {
 	if w.door, err = w.App.newDoor(w.conn.url); err != nil {
 		return nil, err
 	}
+	w.door.measure(w.telemetry)
 	return w.door.run, nil
 }
 
@@ -111,7 +112,7 @@ func (a *App) RunGateway(ctx context.Context) error {
 	if a.opts.Ready != nil {
 		a.opts.Ready()
 	}
-	return d.run(ctx)
+	return d.runAlone(ctx)
 }
 
 // httpAddress is where to listen: on the loopback interface unless a host is

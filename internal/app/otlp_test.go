@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -100,6 +102,37 @@ func TestTracesAndMetricsOverOTLP(t *testing.T) {
 	require.True(t, c.metrics["gen_ai.client.operation.duration"])
 	require.True(t, c.metrics["llmbus.worker.info"])
 	require.Contains(t, p.log.String(), "trace_id="+request)
+}
+
+// TestOneTraceFromDoorToModel asks over HTTP.
+func TestOneTraceFromDoorToModel(t *testing.T) {
+	const id = "2af7651916cd43dd8448eb211c80319c"
+	srv, c := natstest.ListenServer(t), newCollector(t)
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_BSP_SCHEDULE_DELAY": "10", "LLMBUS_NATS_URL": srv.ClientURL(), "LLMBUS_HTTP": "127.0.0.1:0"} {
+		t.Setenv(name, value)
+	}
+	env, err := app.ReadEnvironment()
+	require.NoError(t, err)
+	p := start(t, env, echoConfig)
+	url := regexp.MustCompile(`http://\S+/v1`).FindString(p.out.String())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/chat/completions", strings.NewReader(`{"model":"default","messages":[{"role":"user","content":"hello"}]}`))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("traceparent", "00-"+id+"-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.spans[id]) == 3
+	}, patience, tick)
+	require.ElementsMatch(t, []string{"POST /v1/chat/completions", "llmbus default", "chat echo"}, c.spans[id])
+	text := scrape(t, strings.TrimSuffix(url, "v1")+"metrics")
+	require.Contains(t, text, `http_server_request_duration_seconds_count{http_request_method="POST",http_response_status_code="200",http_route="/v1/chat/completions",url_scheme="http"} 1`)
+	require.Contains(t, text, `llmbus_requests_total{`)
+	p.ended(t)
 }
 
 // TestAnUnreachableCollector slows nobody down, neither a request nor the end.

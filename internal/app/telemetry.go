@@ -2,11 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -24,23 +20,13 @@ import (
 )
 
 const (
-	headerPatience = 5 * time.Second // a scraper has for its request
-	lastWords      = 5 * time.Second // for what exporters still have at the end
-	queueAge       = time.Second     // figures of the queue are shared by readings within
-	queuePatience  = time.Second
+	queueAge      = time.Second // figures of the queue are shared by readings within
+	queuePatience = time.Second
 )
 
-// newTelemetry makes metrics and traces, for the router to tell. It does nothing where nobody would get them.
-func (w *worker) newTelemetry(ctx context.Context) error {
-	c := telemetry.Config{Version: w.opts.Version, Worker: w.name, Read: w.reading, ProviderName: w.providerName, Tenants: w.env.MetricsTenants, Log: w.log}
-	if err := w.env.exporters(ctx, &c); err != nil {
-		return err
-	}
-	if w.env.Metrics == "" && c.Spans == nil && c.Push == nil {
-		return nil
-	}
-	var err error
-	w.telemetry, err = telemetry.New(c)
+// newTelemetry makes the metrics and traces of a worker.
+func (w *worker) newTelemetry(ctx context.Context) (err error) {
+	w.telemetry, err = w.App.newTelemetry(ctx, telemetry.Config{Read: w.reading, ProviderName: w.providerName, Tenants: w.env.MetricsTenants})
 	return err
 }
 
@@ -53,45 +39,30 @@ func (w *worker) followers() []chain.Follower {
 	return all
 }
 
+// observer hears of what happens to requests.
+func (w *worker) observer() chain.Observer {
+	if w.telemetry == nil {
+		return w.events
+	}
+	return observers{w.events, w.telemetry}
+}
+
+// observers all hear of an event.
+type observers []chain.Observer
+
+// Observe tells them in order.
+func (all observers) Observe(e chain.Event) {
+	for _, o := range all {
+		o.Observe(e)
+	}
+}
+
 // requestLog names the trace of a request in its log line.
 func (w *worker) requestLog() *slog.Logger {
 	if w.telemetry == nil {
 		return w.log
 	}
 	return telemetry.Log(w.log)
-}
-
-// serveMetrics lets Prometheus read until ctx ends.
-func (w *worker) serveMetrics(ctx context.Context) error {
-	if w.env.Metrics == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", w.env.Metrics)
-	if err != nil {
-		return fmt.Errorf("LLMBUS_METRICS: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", w.telemetry.Handler())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerPatience}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	w.log.Info("metrics are served", "url", "http://"+listener.Addr().String()+"/metrics")
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-// endTelemetry sends what is left.
-func (w *worker) endTelemetry() {
-	if w.telemetry == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
-	defer cancel()
-	if err := w.telemetry.Shutdown(ctx); err != nil {
-		w.log.Warn("the last metrics or traces were not sent", "error", err)
-	}
 }
 
 // circuitChanged tells who listens and who counts.

@@ -1,10 +1,12 @@
 package app_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -117,4 +119,44 @@ func TestObservabilityRefusals(t *testing.T) {
 			require.EqualError(t, err, tc.want)
 		})
 	}
+}
+
+// TestMetricsOfAGatewayAlone have nothing of a worker. Where others than this
+// machine may come, the door has none.
+func TestMetricsOfAGatewayAlone(t *testing.T) {
+	srv := natstest.ListenServer(t)
+	env := joining(srv)
+	env.HTTP = "127.0.0.1:0"
+	out, text := gatewayAlone(t, env), ""
+	require.Eventually(t, func() bool {
+		if url := regexp.MustCompile(`http://\S+/`).FindString(out.String()); url != "" {
+			text = scrape(t, url+"metrics")
+		}
+		return text != ""
+	}, patience, tick)
+	require.Contains(t, text, "target_info{")
+	require.NotContains(t, text, "llmbus_worker_info")
+
+	env = joining(srv)
+	env.HTTP, env.HTTPKeys = "0.0.0.0:0", "acme sha256:"+strings.Repeat("0", 64)
+	out = gatewayAlone(t, env)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "/v1") }, patience, tick)
+	port := regexp.MustCompile(`:(\d+)/v1`).FindStringSubmatch(out.String())[1]
+	resp, err := http.Get("http://127.0.0.1:" + port + "/metrics")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
+// gatewayAlone runs one until the test ends and returns what it prints.
+func gatewayAlone(t *testing.T, env *app.Environment) *lines {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	out, end := &lines{}, make(chan error, 1)
+	go func() { end <- app.New(env, app.Options{Version: "1.2.3", Out: out}).RunGateway(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-end)
+	})
+	return out
 }

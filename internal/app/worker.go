@@ -84,7 +84,7 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.limiter, err = newLimiter(a, js, buckets.Slots, options); err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.events, Followers: w.followers(), Log: w.requestLog()})
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.observer(), Followers: w.followers(), Log: w.requestLog()})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	// What requests in flight use outlives the intake.
 	support, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
-	defer w.endTelemetry()
+	defer w.endTelemetry(w.telemetry)
 	defer parts.Wait()
 	defer end()
 	start := func(name string, run func(context.Context) error) {
@@ -154,7 +154,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	start("connection", w.watch)
 	start("usage", w.usage.Run)
 	start("limits", w.limiter.Run)
-	start("metrics", w.serveMetrics)
+	start("metrics", func(ctx context.Context) error { return w.serveMetrics(ctx, w.telemetry) })
 	start("flags", w.flags.Run)
 	start("idempotency", w.once.Run)
 	start("breakers", w.breakers.Run)
