@@ -92,7 +92,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		p = new(problemOf(err))
 	}
-	s.log.LogAttrs(r.Context(), levelOf(p), "request refused", attrs(w, p)...)
+	s.note(r.Context(), "request refused", w.Header().Get(headerRequestID), p)
 	p.write(w)
 }
 

@@ -285,8 +285,12 @@ func crashConfig(t *testing.T, b *broken) string {
 		if name == "refused" {
 			provider = "dead"
 		}
-		fmt.Fprintf(&c, "  %s: {timeout: 1s, targets: [{provider: %s, model: %q}]}\n", name, provider, name)
-		fmt.Fprintf(&c, "  %s-spare: {timeout: 10s, on_misconfigured: fail_over, targets: [{provider: %s, model: %q, timeout: 500ms, first_token_timeout: 400ms}, {provider: spare, model: good-%s}]}\n", name, provider, name, name)
+		timeout := "20s"
+		if strings.HasPrefix(name, "hang") || name == "drip" {
+			timeout = "1s"
+		}
+		fmt.Fprintf(&c, "  %s: {timeout: %s, targets: [{provider: %s, model: %q}]}\n", name, timeout, provider, name)
+		fmt.Fprintf(&c, "  %s-spare: {timeout: 20s, on_misconfigured: fail_over, targets: [{provider: %s, model: %q, timeout: 500ms, first_token_timeout: 400ms}, {provider: spare, model: good-%s}]}\n", name, provider, name, name)
 	}
 	return c.String()
 }

@@ -22,13 +22,14 @@ type events struct {
 	chat    *chat
 	created int64
 
-	provider, model string // of the answer under way
-	attempt         int
-	shown           bool   // a part of the answer was sent
-	head            []byte // what every chunk begins with; made with the first
-	buf             []byte
+	attempt int
+	shown   bool   // a part of the answer was sent
+	head    []byte // what every chunk begins with; made with the first
+	buf     []byte
 
 	mu       sync.Mutex // guards w and what follows
+	provider string     // of the answer under way
+	model    string     // likewise; read by the caller alone, who also sets it
 	sent     bool       // the headers were sent
 	quiet    bool       // nothing was sent since the timer last looked
 	ended    bool       // nothing may be sent any more
@@ -44,26 +45,32 @@ func newEvents(w http.ResponseWriter, cfg Config, c *chat) *events {
 	return e
 }
 
-// close stops the timer. Nothing is written once it has returned.
-func (e *events) close() {
+// close stops the timer and reports whether the status was sent. From then on
+// only the caller writes.
+func (e *events) close() (begun bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ended = true
 	e.timer.Stop()
-}
-
-// begun reports whether the status was sent.
-func (e *events) begun() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	return e.sent
 }
 
-// send writes events in one piece and flushes them.
-func (e *events) send(data []byte) error {
+// start notes who begins to answer.
+func (e *events) start(f *llm.Frame) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.provider, e.model = f.Provider, f.Model
+}
+
+// send writes events in one piece and flushes them. resp is the answer where it
+// is whole by now, nil otherwise.
+func (e *events) send(data []byte, resp *llm.Response) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.quiet = false
+	if resp != nil && !e.sent {
+		credit(e.w.Header(), resp)
+	}
 	return e.write(data)
 }
 
@@ -119,7 +126,7 @@ func (e *events) ping() {
 func (e *events) fail(p problem) {
 	e.buf = append(e.buf[:0], "data: "...)
 	e.buf = append(p.appendJSON(e.buf), "\n\n"...)
-	_ = e.send(e.buf) // the connection is cut in any case
+	_ = e.send(e.buf, nil) // the connection is cut in any case
 }
 
 // begin starts a chunk, up to what differs. Before the first comes the one that

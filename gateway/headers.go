@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -36,14 +37,12 @@ func warn(h http.Header, warnings []string) {
 	h.Set(headerWarnings, text[:min(len(text), maxWarningBytes)])
 }
 
-// levelOf keeps the log free of what callers alone can mend.
-func levelOf(p *problem) slog.Level {
-	if p.status < http.StatusInternalServerError {
-		return slog.LevelDebug
+// note logs an error that a caller gets. What callers alone can mend is for
+// those who look for it.
+func (s *Server) note(ctx context.Context, what, id string, p *problem) {
+	level := slog.LevelDebug
+	if p.status >= http.StatusInternalServerError {
+		level = slog.LevelInfo
 	}
-	return slog.LevelInfo
-}
-
-func attrs(w http.ResponseWriter, p *problem) []slog.Attr {
-	return []slog.Attr{slog.String("id", w.Header().Get(headerRequestID)), slog.Int("status", p.status), slog.String("code", p.code)}
+	s.log.LogAttrs(ctx, level, what, slog.String("id", id), slog.Int("status", p.status), slog.String("code", p.code))
 }

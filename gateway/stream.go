@@ -11,17 +11,17 @@ import (
 // stream serves a streamed chat completion.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, ask llm.Completer, c *chat) {
 	out := newEvents(w, s.cfg, c)
-	defer out.close()
+	defer out.close() // also if the loop is left by a panic
 	err := out.forward(ask.Stream(ctx, c.req))
-	switch {
+	switch begun := out.close(); {
 	case err == nil:
 		return
-	case !out.begun():
+	case !begun:
 		s.refuse(w, r, err)
 		return
 	case !errors.Is(err, errUnread):
 		p := problemOf(err)
-		s.log.LogAttrs(ctx, levelOf(&p), "stream broken off", attrs(w, &p)...)
+		s.note(ctx, "stream broken off", c.req.ID, &p)
 		out.fail(p)
 	}
 	panic(http.ErrAbortHandler) // the body ends without its last chunk: whoever does not read events sees that, too
@@ -47,14 +47,14 @@ func (e *events) frame(f *llm.Frame) error {
 	}
 	switch e.attempt = f.Attempt; f.Type {
 	case llm.FrameStart:
-		e.provider, e.model = f.Provider, f.Model
+		e.start(f)
 		return nil // it may yet fail, with a status of its own
 	case llm.FrameDelta:
 		e.shown = true
-		return e.send(e.delta(f.Text))
+		return e.send(e.delta(f.Text), nil)
 	case llm.FrameToolCall:
 		e.shown = true
-		return e.send(e.toolCall(f))
+		return e.send(e.toolCall(f), nil)
 	case llm.FrameEnd:
 		if err := queued(f.Response); err != nil {
 			return err
@@ -63,10 +63,7 @@ func (e *events) frame(f *llm.Frame) error {
 		if err != nil {
 			return err
 		}
-		if !e.begun() {
-			credit(e.w.Header(), f.Response)
-		}
-		return e.send(last)
+		return e.send(last, f.Response)
 	}
 	return nil
 }
