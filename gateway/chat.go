@@ -87,13 +87,19 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request) (*chat, time.Dur
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p, ours := errors.AsType[*problem](err)
 	if !ours {
-		if cause := context.Cause(r.Context()); cause != nil && !errors.Is(cause, errStopped) {
+		if gone(r) {
 			panic(http.ErrAbortHandler)
 		}
 		p = new(problemOf(err))
 	}
 	s.note(r.Context(), "request refused", w.Header().Get(headerRequestID), p)
 	p.write(w)
+}
+
+// gone reports whether the caller has left.
+func gone(r *http.Request) bool {
+	cause := context.Cause(r.Context())
+	return cause != nil && !errors.Is(cause, errStopped)
 }
 
 // queued is the error of a request that a job has taken over: its answer is not

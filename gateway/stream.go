@@ -19,7 +19,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	case !begun:
 		s.refuse(w, r, err)
 		return
-	case !errors.Is(err, errUnread):
+	case !errors.Is(err, errUnread) && !gone(r):
 		p := problemOf(err)
 		s.note(ctx, "stream broken off", c.req.ID, &p)
 		out.fail(p)

@@ -90,7 +90,7 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "examples" || name == "bench") {
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "examples" || name == "sdktest" || name == "bench") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".go") {

@@ -1,0 +1,3 @@
+// Package sdktest runs the official Go SDK against the gateway.
+// gateway/sdktest/run starts both.
+package sdktest
