@@ -18,6 +18,7 @@ type tenant struct {
 // account is what one tenant's requests to one feature must fit.
 type account struct {
 	tenant *tenant
+	clock  *clock
 	once   []*pool // slots, then requests: one for each request
 	tokens []*pool
 	usd    []*pool
@@ -68,9 +69,11 @@ func (t *tenant) enter(now int64) {
 	t.used.Store(now)
 }
 
+func (a *account) now() int64 { return a.clock.now() }
+
 // open makes an account from the policy. The Limiter is locked.
 func (l *Limiter) open(t *tenant, feature string) *account {
-	a := &account{tenant: t}
+	a := &account{tenant: t, clock: &l.clock}
 	var requests []*pool
 	for _, s := range l.policy.Load().of(t.name, feature) {
 		p := l.poolOf(t, s)

@@ -52,7 +52,7 @@ func (p *pool) fill(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.barren = p.l.clock.now()
+	p.barren, p.stale = p.l.clock.now(), false
 }
 
 // due is what is to be traded now. The pool is locked.

@@ -19,7 +19,7 @@ var (
 	}
 	tokens  = func(n int64) limits.Limit { return limits.Limit{Kind: limits.Tokens, Window: limits.Minute, Amount: n} }
 	dollars = func(usd float64) limits.Limit {
-		return limits.Limit{Kind: limits.USD, Window: limits.Day, Amount: int64(usd * limits.NanoUSD)}
+		return limits.Limit{Kind: limits.USD, Window: limits.Minute, Amount: int64(usd * limits.NanoUSD)}
 	}
 	atOnce = func(n int64) limits.Limit { return limits.Limit{Kind: limits.Concurrent, Amount: n} }
 )

@@ -32,11 +32,11 @@ func (g *Grant) Degraded() bool { return g.degraded }
 // *chain.OverLimit, or the cause of ctx's end; then what was reserved before
 // still is.
 func (g *Grant) Cover(ctx context.Context, u chain.Use) error {
-	before := len(g.parts)
-	if err := g.more(ctx, g.account.tokens, u.Tokens-g.tokens); err != nil {
+	before, now := len(g.parts), g.account.now()
+	if err := g.more(ctx, now, g.account.tokens, u.Tokens-g.tokens); err != nil {
 		return err
 	}
-	if err := g.more(ctx, g.account.usd, nano(u.USD)-g.usd); err != nil {
+	if err := g.more(ctx, now, g.account.usd, nano(u.USD)-g.usd); err != nil {
 		g.undo(before)
 		return err
 	}
@@ -45,13 +45,13 @@ func (g *Grant) Cover(ctx context.Context, u chain.Use) error {
 }
 
 // more takes n of each pool, or nothing of any.
-func (g *Grant) more(ctx context.Context, pools []*pool, n int64) error {
+func (g *Grant) more(ctx context.Context, now int64, pools []*pool, n int64) error {
 	if n <= 0 {
 		return nil
 	}
 	before := len(g.parts)
 	for _, p := range pools {
-		if err := g.take(ctx, p, n); err != nil {
+		if err := g.take(ctx, now, p, n); err != nil {
 			g.undo(before)
 			return err
 		}
@@ -59,8 +59,8 @@ func (g *Grant) more(ctx context.Context, pools []*pool, n int64) error {
 	return nil
 }
 
-func (g *Grant) take(ctx context.Context, p *pool, n int64) error {
-	got, err := p.take(ctx, n)
+func (g *Grant) take(ctx context.Context, now int64, p *pool, n int64) error {
+	got, err := p.take(ctx, now, n)
 	if e, is := errors.AsType[*Exceeded](err); is {
 		return over(e)
 	}
@@ -85,8 +85,9 @@ func over(e *Exceeded) *chain.OverLimit {
 
 // undo gives back all parts but the first n.
 func (g *Grant) undo(n int) {
+	now := g.account.now()
 	for _, got := range g.parts[n:] {
-		got.pool.put(got.window, got.n)
+		got.pool.put(now, got.window, got.n)
 	}
 	g.parts = g.parts[:n]
 }
@@ -100,34 +101,35 @@ func (g *Grant) Settle(u chain.Use) {
 	}
 	g.settled = true
 	defer g.account.tenant.open.Add(-1)
+	now := g.account.now()
 	for _, p := range g.account.once {
 		if p.Kind == Concurrent || u.Calls == 0 {
-			g.settle(p, 0)
+			g.settle(now, p, 0)
 		}
 	}
 	for _, p := range g.account.tokens {
-		g.settle(p, u.Tokens)
+		g.settle(now, p, u.Tokens)
 	}
 	for _, p := range g.account.usd {
-		g.settle(p, nano(u.USD))
+		g.settle(now, p, nano(u.USD))
 	}
 }
 
 // settle makes what the request holds of a pool the used amount. What is too
 // much goes back to the windows it was taken from, the latest first.
-func (g *Grant) settle(p *pool, used int64) {
+func (g *Grant) settle(now int64, p *pool, used int64) {
 	for _, got := range g.parts {
 		if got.pool == p {
 			used -= got.n
 		}
 	}
 	if used > 0 {
-		p.charge(used)
+		p.charge(now, used)
 	}
 	for i := len(g.parts) - 1; i >= 0 && used < 0; i-- {
 		if got := g.parts[i]; got.pool == p {
 			back := min(got.n, -used)
-			p.put(got.window, back)
+			p.put(now, got.window, back)
 			used += back
 		}
 	}

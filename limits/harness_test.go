@@ -2,8 +2,10 @@ package limits_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/llmbus/llmbus/kv"
 	"github.com/llmbus/llmbus/limits"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
 )
 
 const (
@@ -27,6 +30,7 @@ const (
 // fleet is some workers, each with a connection of its own.
 type fleet struct {
 	server  *server.Server
+	storage jetstream.StorageType
 	workers []*worker
 }
 
@@ -41,7 +45,7 @@ type worker struct {
 func inBubble(t *testing.T, n int, p limits.Policy, test func(t *testing.T, f *fleet)) {
 	t.Helper()
 	natstest.Bubble(t, func(t *testing.T) {
-		f := &fleet{server: natstest.Server(t)}
+		f := &fleet{server: natstest.Server(t), storage: jetstream.MemoryStorage}
 		for range n {
 			f.add(t, natstest.Connect(t, f.server), p)
 		}
@@ -51,12 +55,11 @@ func inBubble(t *testing.T, n int, p limits.Policy, test func(t *testing.T, f *f
 	})
 }
 
-var options = kv.Options{Storage: jetstream.MemoryStorage}
-
 func (f *fleet) add(t testing.TB, nc *nats.Conn, p limits.Policy) *worker {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
+	options := kv.Options{Storage: f.storage}
 	buckets, err := kv.Open(t.Context(), js, options)
 	require.NoError(t, err)
 	l, err := limits.New(limits.Config{JetStream: js, Slots: buckets.Slots, Options: options, Worker: fmt.Sprintf("w%d", len(f.workers))})
@@ -86,14 +89,21 @@ func (f *fleet) end() {
 	}
 }
 
+// every reports whether something holds of all workers.
+func (f *fleet) every(is func(*worker) bool) bool {
+	return !slices.ContainsFunc(f.workers, func(w *worker) bool { return !is(w) })
+}
+
 // every limits each tenant over all features.
 func every(list ...limits.Limit) limits.Policy {
 	return limits.Policy{Tenants: limits.Rules{Default: list}}
 }
 
+var request = &llm.Request{Tenant: acme, Feature: chat}
+
 // ask admits a request that may use so much, and nothing but that.
 func (w *worker) ask(ctx context.Context, u chain.Use) (chain.Grant, error) {
-	g, err := w.Admit(ctx, &llm.Request{Tenant: acme, Feature: chat})
+	g, err := w.Admit(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +118,20 @@ func (w *worker) ask(ctx context.Context, u chain.Use) (chain.Grant, error) {
 // admitted and the first refusal.
 func (f *fleet) parallel(t *testing.T, callers int, u chain.Use) (grants []chain.Grant, refused *limits.Exceeded) {
 	t.Helper()
+	all := make([]int, len(f.workers))
+	for i := range all {
+		all[i] = i
+	}
+	return f.parallelAt(t, callers, u, all...)
+}
+
+func (f *fleet) parallelAt(t *testing.T, callers int, u chain.Use, at ...int) (grants []chain.Grant, refused *limits.Exceeded) {
+	t.Helper()
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for i := range callers {
 		group.Go(func() {
-			g, err := f.workers[i%len(f.workers)].ask(t.Context(), u)
+			g, err := f.workers[at[i%len(at)]].ask(t.Context(), u)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -131,4 +150,25 @@ func exceeded(t *testing.T, err error) *limits.Exceeded {
 	e, ok := errors.AsType[*limits.Exceeded](err)
 	require.True(t, ok, "%v", err)
 	return e
+}
+
+// booked is the sum of all counters of hours.
+func (f *fleet) booked(t *testing.T, nc *nats.Conn) (sum int64) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	s, err := js.Stream(t.Context(), subjects.LimitStream("hour"))
+	require.NoError(t, err)
+	info, err := s.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+	require.NoError(t, err)
+	for subject := range info.State.Subjects {
+		msg, err := s.GetLastMsgForSubject(t.Context(), subject)
+		require.NoError(t, err)
+		var v struct {
+			Val int64 `json:"val,string"`
+		}
+		require.NoError(t, json.Unmarshal(msg.Data, &v))
+		sum += v.Val
+	}
+	return sum
 }

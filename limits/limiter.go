@@ -106,8 +106,9 @@ func (l *Limiter) Admit(ctx context.Context, req *llm.Request) (chain.Grant, err
 		return nil, nil
 	}
 	g := &Grant{account: a, parts: make([]part, 0, len(a.once)+len(a.tokens)+len(a.usd))}
+	now := a.now()
 	for _, p := range a.once {
-		if err := g.take(ctx, p, 1); err != nil {
+		if err := g.take(ctx, now, p, 1); err != nil {
 			g.Settle(chain.Use{})
 			return nil, err
 		}
@@ -118,6 +119,9 @@ func (l *Limiter) Admit(ctx context.Context, req *llm.Request) (chain.Grant, err
 // Degraded reports whether JetStream is out of reach and this worker decides
 // alone.
 func (l *Limiter) Degraded() bool { return l.down() }
+
+// Workers is the number of workers that are known to live, this one included.
+func (l *Limiter) Workers() int { return int(l.fleet.size()) }
 
 func (l *Limiter) down() bool { return l.away.Load() }
 

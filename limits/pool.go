@@ -29,6 +29,7 @@ type pool struct {
 	waiting int64         // wanted by those who wait
 	asking  chan struct{} // closed when the asking is over; nil: nobody asks
 	barren  int64         // when everybody had nothing to give; see clock
+	stale   bool          // somebody has leased more since
 	wanted  int64         // until then somebody else is short
 }
 
@@ -64,17 +65,17 @@ type part struct {
 }
 
 const (
-	barrenFor = int64(time.Second)            // how long a limit that is reached is not asked about again
-	slotsFor  = int64(100 * time.Millisecond) // the same of Concurrent, whose slots come back all the time
-	wantedFor = int64(time.Second)            // how long what comes back is passed on at once, after a recall
-	blocks    = 64                            // one lease is this part of what is left
+	barrenFor = int64(time.Second)           // how long a limit that is reached is not asked about again
+	staleFor  = int64(10 * time.Millisecond) // the same when somebody else has leased since what had come back
+	wantedFor = int64(time.Second)           // how long what comes back is passed on at once, after a recall
+	blocks    = 64                           // one lease is this part of what is left
 )
 
-// take takes n, or all of the limit if n is more than that, or returns an
+// take takes n now, or all of the limit if n is more than that, or returns an
 // *Exceeded or the cause of ctx's end, and has taken nothing.
-func (p *pool) take(ctx context.Context, n int64) (part, error) {
-	for {
-		got, wait, err := p.try(n)
+func (p *pool) take(ctx context.Context, now, n int64) (part, error) {
+	for ; ; now = p.l.clock.now() {
+		got, wait, err := p.try(now, n)
 		if wait == nil {
 			return got, err
 		}
@@ -96,8 +97,7 @@ type queue struct {
 }
 
 // try takes n without waiting, or says why it is not to be had, or queues.
-func (p *pool) try(n int64) (part, *queue, error) {
-	now := p.l.clock.now()
+func (p *pool) try(now, n int64) (part, *queue, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roll(now)
@@ -158,8 +158,8 @@ func (p *pool) alone(n, now int64) (part, error) {
 // known reports whether it is certain enough that n is not to be had.
 func (p *pool) known(n, now int64) bool {
 	believed := barrenFor
-	if p.Kind == Concurrent {
-		believed = slotsFor
+	if p.stale {
+		believed = staleFor
 	}
 	return now-p.barren < believed && p.rest+max(0, p.limit-p.total) < n
 }
@@ -177,8 +177,7 @@ func (p *pool) exceeded(n, now int64) *Exceeded {
 }
 
 // put gives back n of what was taken in a window.
-func (p *pool) put(window, n int64) {
-	now := p.l.clock.now()
+func (p *pool) put(now, window, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roll(now)
@@ -197,8 +196,7 @@ func (p *pool) put(window, n int64) {
 }
 
 // charge books n that was used without having been taken, whatever is left.
-func (p *pool) charge(n int64) {
-	now := p.l.clock.now()
+func (p *pool) charge(now, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roll(now)
@@ -214,6 +212,7 @@ func (p *pool) heard(window, total int64, seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if window == p.window && seq > p.seq {
+		p.stale = p.stale || total > p.total
 		p.total, p.seq = total, seq
 	}
 }
