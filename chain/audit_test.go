@@ -245,3 +245,16 @@ func BenchmarkAudit(b *testing.B) {
 		})
 	}
 }
+
+func TestATargetThatIsTooDearIsWrittenDown(t *testing.T) {
+	p, book := rich(), &notebook{}
+	p.usd = 0.02
+	rig := limitedRig(t, p, func(f *chain.Feature) {
+		f.Audit = true
+		f.Targets[0].Price, f.Targets[1].Price = chain.Price{Output: 1000}, chain.Price{Output: 10}
+	}, fake.New(), fake.New(used(1, 1)))
+	rig.Router = chain.NewRouter(chain.Config{Switches: rig.switches, Limiter: p, Auditor: book})
+	rig.Load([]chain.Feature{rig.feature})
+	require.Nil(t, complete(t.Context(), rig, ask()).err)
+	require.Equal(t, candidate("a", chain.Candidate{Skip: chain.SkipOverLimit, Detail: "usd_per_day"}), book.decisions[0].Targets[0])
+}

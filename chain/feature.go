@@ -98,7 +98,7 @@ const (
 
 // Price of a model in US dollars per million tokens.
 type Price struct {
-	Input       float64
-	CachedInput float64 // 0 means the price of Input
-	Output      float64
+	Input       float64 `json:"input"`
+	CachedInput float64 `json:"cached_input,omitempty"` // 0 means the price of Input
+	Output      float64 `json:"output"`
 }

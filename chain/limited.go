@@ -46,6 +46,14 @@ type OverLimit struct {
 	Limit string // its name, such as tokens_per_minute
 }
 
+// limit is its name, none where nothing was over.
+func (e *OverLimit) limit() string {
+	if e == nil {
+		return ""
+	}
+	return e.Limit
+}
+
 func (e *OverLimit) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error that the caller gets.

@@ -90,6 +90,7 @@ func (r *run) pick(ctx context.Context) (*Target, breaker.Permit) {
 		if err := r.tab.cover(ctx, r.req, t); err != nil {
 			r.over, _ = errors.AsType[*OverLimit](err) // else ctx has ended
 			r.refused = append(r.refused, refusedByLimit)
+			r.notes.skipped(t, SkipOverLimit, r.over.limit())
 			continue
 		}
 		permit, err := r.acquire(ctx, t)

@@ -17,6 +17,7 @@ const (
 	SkipSwitchedOff Skip = "switched_off" // by an operator
 	SkipCircuitOpen Skip = "circuit_open" // its breaker refuses; detail: the failure that opened it
 	SkipCooling     Skip = "cooling"      // its provider wants to be left alone; detail: rate_limited or quota_exhausted
+	SkipOverLimit   Skip = "over_limit"   // of its tenant, which this target is too dear for now; detail: the limit
 	SkipNoBetter    Skip = "no_better"    // than one whose context window or output limit was too small
 	SkipNoFailover  Skip = "no_failover"  // an earlier target was asked, and the request or a switch forbids another
 	SkipNotReached  Skip = "not_reached"  // the request ended before its turn

@@ -208,7 +208,7 @@ func (d *duties) switches(t *testing.T) {
 }
 
 func (d *duties) configuration(t *testing.T) {
-	_, parts, err := config.Parse("policy", []byte(strings.ReplaceAll(policyOf(d.sim), "  silent:", "  pushed: {targets: [{provider: sim, model: good}]}\n  silent:")))
+	_, parts, err := config.Parse("policy", []byte(strings.ReplaceAll(policyOf(d.sim), "  silent:", "  pushed: {data_class: open, targets: [{provider: sim, model: good}]}\n  silent:")))
 	require.NoError(t, err)
 	_, err = config.Push(t.Context(), d.buckets.Features, nil, parts)
 	require.NoError(t, err)

@@ -54,14 +54,15 @@ func (f form) tenant(user string) string {
 }
 
 const policy = `
+data_rules: {classes: [open, secret]}
 breaker: {threshold: 2, window: 30s, cool_down: 200ms, max_cool_down: 200ms, probe_timeout: 1s}
 providers:
-  sim: {kind: openai, base_url: %[1]s/v1, models: {good: {}, sim-ok-t40-g10ms: {}, sim-hang: {}, fragile: {}}}
+  sim: {kind: openai, base_url: %[1]s/v1, approved_for: [open], models: {good: {}, sim-ok-t40-g10ms: {}, sim-hang: {}, fragile: {}}}
 features:
-  default: {timeout: 20s, targets: [{provider: sim, model: good}], fallback: [cached, queue], jobs: {backoff: [100ms]}}
-  slow: {timeout: 20s, targets: [{provider: sim, model: sim-ok-t40-g10ms}]}
-  silent: {timeout: 20s, targets: [{provider: sim, model: sim-hang}]}
-  fragile: {timeout: 20s, targets: [{provider: sim, model: fragile, attempts: 1}]}
+  default: {timeout: 20s, data_class: open, targets: [{provider: sim, model: good}], fallback: [cached, queue], jobs: {backoff: [100ms]}}
+  slow: {timeout: 20s, data_class: open, targets: [{provider: sim, model: sim-ok-t40-g10ms}]}
+  silent: {timeout: 20s, data_class: open, targets: [{provider: sim, model: sim-hang}]}
+  fragile: {timeout: 20s, data_class: open, targets: [{provider: sim, model: fragile, attempts: 1}]}
 `
 
 func policyOf(s *sim.Server) string { return fmt.Sprintf(policy, s.URL()) }

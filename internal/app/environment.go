@@ -14,6 +14,7 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/llmbus/llmbus/audit"
 	"github.com/llmbus/llmbus/internal/config"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/provider/wire"
@@ -55,6 +56,8 @@ type Environment struct {
 	JobExpiry      time.Duration `split_words:"true"` // of jobs that name none; default 24h
 	ResultTTL      time.Duration `split_words:"true"` // how long answers of jobs are kept; default 24h
 	IdempotencyTTL time.Duration `split_words:"true"` // a key counts for so long; default 24h
+	AuditTTL       time.Duration `split_words:"true"` // how long records of routing are kept; default 2160h
+	AuditBytes     int64         `split_words:"true"` // of all such records, at most; 0, the default, is no bound
 	UsageTTL       time.Duration `split_words:"true"` // how long the totals of a day are kept; default 9600h
 	ReplayTTL      time.Duration `split_words:"true"` // of frames kept for readers that come back; default 5m
 	ReplayBytes    int64         `split_words:"true"` // of all such frames; default 256 MiB
@@ -98,7 +101,7 @@ func Defaults(natsURL string) *Environment {
 	return &Environment{
 		NatsURL: natsURL, Pool: 256, MaxTimeout: 10 * time.Minute, ShutdownGrace: 30 * time.Second, CacheTTL: 24 * time.Hour, IdempotencyTTL: 24 * time.Hour,
 		JobSlots: 16, JobAckWait: 30 * time.Second, JobExpiry: 24 * time.Hour, ResultTTL: 24 * time.Hour,
-		UsageTTL: 400 * 24 * time.Hour, ReplayTTL: 5 * time.Minute, ReplayBytes: 256 << 20, MetricsTenants: telemetry.DefaultTenants,
+		UsageTTL: 400 * 24 * time.Hour, AuditTTL: audit.DefaultMaxAge, ReplayTTL: 5 * time.Minute, ReplayBytes: 256 << 20, MetricsTenants: telemetry.DefaultTenants,
 		LogLevel: slog.LevelInfo, LogFormat: "text", lookup: func(string) (string, bool) { return "", false },
 	}
 }
@@ -138,6 +141,8 @@ func (e *Environment) validate() error {
 	refuse(e.JobExpiry <= 0 || e.JobExpiry > jobs.MaxExpiry, "JOB_EXPIRY: must be above 0 and at most %s, not %s", jobs.MaxExpiry, e.JobExpiry)
 	refuse(e.ResultTTL < time.Second, "RESULT_TTL: must be at least 1s, not %s", e.ResultTTL)
 	refuse(e.IdempotencyTTL < max(time.Second, min(e.MaxTimeout, 24*time.Hour)), "IDEMPOTENCY_TTL: must be at least 1s and not below LLMBUS_MAX_TIMEOUT, not %s", e.IdempotencyTTL)
+	refuse(e.AuditTTL < time.Hour, "AUDIT_TTL: must be at least 1h, not %s", e.AuditTTL)
+	refuse(e.AuditBytes != 0 && e.AuditBytes < 1<<20, "AUDIT_BYTES: must be at least 1048576, or 0 for no bound, not %d", e.AuditBytes)
 	refuse(e.UsageTTL < 48*time.Hour, "USAGE_TTL: must be at least 48h, so that a day is whole before it goes, not %s", e.UsageTTL)
 	refuse(e.ReplayTTL < time.Second, "REPLAY_TTL: must be at least 1s, not %s", e.ReplayTTL)
 	refuse(e.ReplayBytes < 1<<20, "REPLAY_BYTES: must be at least 1048576, not %d", e.ReplayBytes)

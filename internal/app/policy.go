@@ -177,14 +177,24 @@ func (p *policy) apply() []config.Problem {
 
 // features completes the features with what this process has for them.
 func (p *policy) features(cfg *config.Config) []chain.Feature {
+	guard(cfg, p.breakers)
+	for i := range cfg.Features {
+		targets := cfg.Features[i].Targets
+		for j := range targets {
+			targets[j].Completer = p.adapters.inUse[targets[j].Provider].Completer
+		}
+	}
+	return cfg.Features
+}
+
+// guard gives every target its breaker.
+func guard(cfg *config.Config, breakers *breaker.Group) {
 	for i := range cfg.Features {
 		targets := cfg.Features[i].Targets
 		for j := range targets {
 			t := &targets[j]
 			settings := cfg.Provider(t.Provider).Breaker
-			t.Completer = p.adapters.inUse[t.Provider].Completer
-			t.Breaker = p.breakers.Breaker(settings.Key(t.Provider, t.Model), settings.Settings)
+			t.Breaker = breakers.Breaker(settings.Key(t.Provider, t.Model), settings.Settings)
 		}
 	}
-	return cfg.Features
 }

@@ -12,6 +12,7 @@ type Status struct {
 	NATS     string           `json:"nats"`                   // the server it is connected to
 	Degraded bool             `json:"degraded,omitempty"`     // breakers, switches or limits are its own opinion, since KV is out of reach
 	Behind   bool             `json:"usage_behind,omitempty"` // usage is counted, and cannot be put into KV
+	Lost     uint64           `json:"audit_lost,omitempty"`   // records of routing that this worker could not keep
 	Features []FeatureStatus  `json:"features"`
 	Refused  []string         `json:"refused,omitempty"` // parts of the configuration that could not be taken, and why
 	Breakers []breaker.Status `json:"breakers"`
@@ -26,6 +27,7 @@ type FeatureStatus struct {
 func (w *worker) status() any {
 	s := Status{Worker: w.name, NATS: w.conn.ConnectedUrlRedacted(), Degraded: w.breakers.Degraded() || w.limiter.Degraded(), Breakers: w.breakers.Snapshot()}
 	_, s.Behind = w.usage.Behind()
+	s.Lost = w.audit.Lost()
 	if cfg := w.policy.inForce.Load(); cfg != nil {
 		s.Features, s.Refused = featuresOf(cfg), *w.policy.refused.Load()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/llmbus/llmbus/audit"
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/bus"
 	"github.com/llmbus/llmbus/chain"
@@ -46,6 +47,7 @@ type worker struct {
 	streams  *jobs.Streams
 	usage    *usage.Usage
 	limiter  *limits.Limiter
+	audit    *audit.Log
 	door     *door // nil unless HTTP is served
 
 	telemetry *telemetry.Telemetry // nil where nobody asks
@@ -78,13 +80,17 @@ func newWorker(ctx context.Context, a *App, conn *connection, src source) (*work
 	if w.usage, err = usage.New(usage.Config{Bucket: buckets.Usage, Worker: a.name, Log: a.log}); err != nil {
 		return nil, err
 	}
+	w.audit, err = audit.New(audit.Config{Conn: conn.Conn, Worker: a.name, Buckets: options, MaxAge: a.env.AuditTTL, MaxBytes: a.env.AuditBytes, Log: a.log})
+	if err != nil {
+		return nil, err
+	}
 	if err = w.newTelemetry(ctx); err != nil {
 		return nil, err
 	}
 	if w.limiter, err = newLimiter(a, js, buckets.Slots, options); err != nil {
 		return nil, err
 	}
-	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.observer(), Followers: w.followers(), Log: w.requestLog()})
+	w.router = chain.NewRouter(chain.Config{Switches: w.flags, Limiter: w.limiter, Cache: kv.NewCache(buckets.Cache), Queue: jobs.NewQueue(js, a.env.Tenants), Observer: w.observer(), Followers: w.followers(), Auditor: w.audit, Log: w.requestLog()})
 	w.once, err = once.New(once.Config{Conn: conn.Conn, Requests: buckets.Requests, Next: w.router, Switches: w.flags, Worker: a.name, Log: a.log})
 	if err != nil {
 		return nil, err
@@ -154,6 +160,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	start("connection", w.watch)
 	start("usage", w.usage.Run)
 	start("limits", w.limiter.Run)
+	start("audit", w.audit.Run)
 	start("metrics", func(ctx context.Context) error { return w.serveMetrics(ctx, w.telemetry) })
 	start("flags", w.flags.Run)
 	start("idempotency", w.once.Run)
