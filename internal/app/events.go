@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -9,6 +10,7 @@ import (
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/kv"
+	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -23,18 +25,27 @@ const (
 // events tells whoever listens on llm.events.> what happens. Events are core
 // NATS messages: who does not listen misses them.
 type events struct {
-	conn   *nats.Conn
-	worker string
+	conn    *nats.Conn
+	worker  string
+	buffers sync.Pool // of *[]byte; the client copies what it publishes
+}
+
+func newEvents(conn *nats.Conn, worker string) *events {
+	return &events{conn: conn, worker: worker, buffers: sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}}
 }
 
 var _ chain.Observer = (*events)(nil)
 
-// Observe publishes an event of a request.
+// Observe publishes an event of a request, with the worker's name as its last
+// member.
 func (e *events) Observe(event chain.Event) {
-	e.publish(event.Name, struct {
-		chain.Event
-		Worker string `json:"worker"`
-	}{event, e.worker})
+	buf := e.buffers.Get().(*[]byte)
+	data := event.AppendJSON((*buf)[:0])
+	data = llm.AppendString(append(data[:len(data)-1], `,"worker":`...), e.worker)
+	data = append(data, '}')
+	_ = e.conn.Publish(subjects.Event(event.Name), data) // see publish
+	*buf = data
+	e.buffers.Put(buf)
 }
 
 // circuit publishes a transition, at the one worker that made it.

@@ -56,7 +56,7 @@ type worker struct {
 }
 
 func newWorker(ctx context.Context, a *App, conn *connection, src source) (*worker, error) {
-	w := &worker{App: a, conn: conn, events: &events{conn.Conn, a.name}}
+	w := &worker{App: a, conn: conn, events: newEvents(conn.Conn, a.name)}
 	js, err := jetstream.New(conn.Conn)
 	if err != nil {
 		return nil, err
