@@ -151,7 +151,7 @@ func TestAThousandCancelsLeaveNothingBehind(t *testing.T) {
 		require.Len(t, received(t, inbox), 1000)
 		<-time.After(time.Minute)
 		synctest.Wait()
-		require.LessOrEqual(t, goroutines(), before+3, "the server may have started some of its own")
+		require.LessOrEqual(t, goroutines(), before+128+3, "some stay for the next request, and the server may have started some of its own")
 		require.Zero(t, r.worker.Stats().InFlight)
 		require.EqualValues(t, 1000, r.worker.Stats().Errors[llm.CodeCancelled])
 	})

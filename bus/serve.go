@@ -29,7 +29,9 @@ func (w *Worker) take(ctx context.Context, msg *nats.Msg) {
 		w.refuse(msg, w.busy(why))
 		return
 	}
-	w.running.Go(func() {
+	w.running.Add(1)
+	w.crew.run(func() {
+		defer w.running.Done()
 		defer func() { w.slots.give(tenant, time.Now()) }()
 		w.serve(ctx, msg, arrived)
 	})

@@ -33,6 +33,7 @@ type Worker struct {
 	resumes  []membership   // the same, of readers
 	draining sync.WaitGroup // subscriptions that still deliver
 	running  sync.WaitGroup // requests
+	crew     *crew
 }
 
 // New checks the configuration. Nothing is subscribed before Run.
@@ -42,7 +43,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Worker{
-		cfg: cfg, log: cfg.Log, active: newActive(), ready: make(chan struct{}),
+		cfg: cfg, log: cfg.Log, active: newActive(), crew: newCrew(), ready: make(chan struct{}),
 		slots:    newSlots(cfg.Slots, newShares(cfg.Tenants || cfg.TenantHeader), cfg.FullFor, cfg.CalmFor),
 		presence: presence{inbox: cfg.Conn.NewInbox()},
 	}, nil
@@ -125,6 +126,10 @@ func (w *Worker) shutdown(interrupt context.CancelCauseFunc) error {
 			used, _ := w.slots.load()
 			err = fmt.Errorf("%w: %d left", ErrStuck, used)
 		}
+	}
+	w.crew.end()
+	if err == nil { // nobody is left at work
+		w.crew.members.Wait()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
