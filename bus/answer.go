@@ -26,9 +26,9 @@ type answer struct {
 
 func (w *Worker) newAnswer(j *admitted) *answer {
 	a := &answer{w: w, id: j.req.ID, reply: j.reply, leave: j.leave, kept: j.capture != ""}
-	first, ping := w.presence.subjects(j)
 	switch {
 	case j.frames != "":
+		first, ping := w.presence.subjects(j)
 		to := stream.Target{Subject: j.frames, Inbox: j.inbox(), PingEvery: j.pingEvery, Header: frameHeader(a.id)}
 		if to.Inbox {
 			a.reply = ""
@@ -40,6 +40,7 @@ func (w *Worker) newAnswer(j *admitted) *answer {
 		}
 		a.frames = stream.NewWriter(w.cfg.Conn, to)
 	case j.pings != "":
+		first, ping := w.presence.subjects(j)
 		a.pings = stream.NewWriter(w.cfg.Conn, stream.Target{Subject: j.pings, Greet: true, PingEvery: j.pingEvery, FirstReply: first, PingReply: ping})
 	}
 	return a
@@ -82,18 +83,26 @@ func lastFrame(resp *llm.Response, e *llm.Error) llm.Frame {
 	return llm.Frame{Type: llm.FrameEnd, Response: resp}
 }
 
+// maxBuffer bounds the memory that one large answer leaves to later ones, in
+// bytes.
+const maxBuffer = 64 << 10
+
 // respond sends a whole answer or an error to a reply subject. What a message
 // cannot hold becomes too_large.
 func (w *Worker) respond(reply, id string, resp *llm.Response, e *llm.Error) error {
-	var data []byte
-	var err error
+	buf := w.buffers.Get().(*[]byte) // the client copies what it publishes
+	defer w.buffers.Put(buf)
+	data, err := (*buf)[:0], error(nil)
 	if e == nil {
-		data, err = resp.AppendReply(nil)
+		data, err = resp.AppendReply(data)
 		if err != nil {
 			return w.respond(reply, id, nil, llm.Errorf(llm.CodeInternal, "the answer cannot be written as JSON"))
 		}
-	} else if data, err = e.AppendReply(nil); err != nil {
+	} else if data, err = e.AppendReply(data); err != nil {
 		return err
+	}
+	if cap(data) <= maxBuffer {
+		*buf = data
 	}
 	err = w.cfg.Conn.PublishMsg(&nats.Msg{Subject: reply, Header: headers(id, resp, e), Data: data})
 	if !errors.Is(err, nats.ErrMaxPayload) {

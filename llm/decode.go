@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,14 +13,15 @@ import (
 
 // DecodeRequest reads the payload of a request and checks it whole. Every error
 // is an *Error with CodeInvalidRequest that names the field and says what it
-// must be. Unknown fields are dropped and named in Warnings.
+// must be. Unknown fields are dropped and named in Warnings. The Request shares
+// the memory of data, which must not change any more.
 func DecodeRequest(data []byte) (*Request, error) {
 	if err := checkJSON(data); err != nil {
 		return nil, err
 	}
-	fields := make(map[string][]byte, 8)
+	fields := make([]member, 0, 8)
 	isObject, _ := scan.Members(data, func(key, value []byte) error {
-		fields[string(key)] = value
+		fields = append(fields, member{string(key), value})
 		return nil
 	})
 	if !isObject {
@@ -30,13 +30,17 @@ func DecodeRequest(data []byte) (*Request, error) {
 	req := new(Request)
 	var prompt *string
 	var unknown []string
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		known, err := req.decodeField(name, fields[name], &prompt)
+	slices.SortStableFunc(fields, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	for i, f := range fields {
+		if i+1 < len(fields) && fields[i+1].name == f.name {
+			continue // the last of several counts
+		}
+		known, err := req.decodeField(f.name, f.value, &prompt)
 		if err != nil {
 			return nil, err
 		}
 		if !known {
-			unknown = append(unknown, name)
+			unknown = append(unknown, f.name)
 		}
 	}
 	req.Warnings = warnUnknown(unknown)
@@ -47,6 +51,12 @@ func DecodeRequest(data []byte) (*Request, error) {
 		req.Messages = []Message{{Role: RoleUser, Content: Text(*prompt)}}
 	}
 	return req, req.Validate()
+}
+
+// member is a field of the payload.
+type member struct {
+	name  string
+	value []byte
 }
 
 // decodeField decodes one field into the request, or into prompt.

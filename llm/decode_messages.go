@@ -46,7 +46,7 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 		case "content":
 			once(1)
 			if value[0] == '"' {
-				m.Content = Text(scan.Unquote(value))
+				m.Content = Text(scan.Share(value))
 				return nil
 			}
 			canonical = false // parts may hold more than a Part does

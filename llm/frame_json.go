@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/llmbus/llmbus/internal/scan"
 )
 
 // AppendJSON appends the wire form of the frame. The frames that come once per
@@ -36,7 +38,11 @@ func (f *Frame) AppendJSON(dst []byte) ([]byte, error) {
 		dst = appendField(dst, "arguments", f.Arguments)
 	case FrameEnd:
 		dst = append(dst, `,"response":`...)
-		dst, err = appendValue(dst, f.Response)
+		if f.Response == nil {
+			dst = append(dst, "null"...)
+		} else {
+			dst, err = f.Response.AppendReply(dst)
+		}
 	case FrameError:
 		dst = append(dst, `,"error":`...)
 		dst, err = appendValue(dst, f.Error)
@@ -86,7 +92,7 @@ func appendField(dst []byte, name, value string) []byte {
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0
-	for i := 0; i < len(s); {
+	for i := scan.Plain(s); i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
 			if c >= ' ' && c != '"' && c != '\\' {
 				i++
@@ -96,6 +102,7 @@ func AppendString(dst []byte, s string) []byte {
 			dst = appendEscape(dst, c)
 			i++
 			done = i
+			i += scan.Plain(s[i:])
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])

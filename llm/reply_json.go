@@ -12,7 +12,12 @@ type reply struct {
 }
 
 // AppendReply appends the wire form of the answer.
-func (r *Response) AppendReply(dst []byte) ([]byte, error) { return appendValue(dst, r) }
+func (r *Response) AppendReply(dst []byte) ([]byte, error) {
+	if r.plain() {
+		return r.appendPlain(dst), nil
+	}
+	return appendValue(dst, r)
+}
 
 // AppendReply appends the wire form of the error, {"error": {…}}.
 func (e *Error) AppendReply(dst []byte) ([]byte, error) {

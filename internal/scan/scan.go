@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // MaxDepth is the deepest nesting of objects and lists that Check takes, so that
@@ -220,6 +221,20 @@ func plain(w uint64) bool {
 	return (w-lows*' ')&^w&highs|(quote-lows)&^quote&highs|(slash-lows)&^slash&highs == 0
 }
 
+// Plain is how many bytes of s, from the first on and in steps of eight, are
+// ASCII that stands in a JSON string as it is.
+func Plain(s string) (n int) {
+	for n+8 <= len(s) {
+		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56 // one load
+		if w&highs != 0 || !plain(w) {
+			return n
+		}
+		n += 8
+	}
+	return n
+}
+
 // escaped is the length of the escape that data begins with, or 0.
 func escaped(data []byte) int {
 	if len(data) < 2 {
@@ -302,6 +317,13 @@ func IsString(raw []byte) bool {
 
 // Unquote returns the text of a JSON string that was checked before.
 func Unquote(raw []byte) string { return string(Bare(raw)) }
+
+// Share is Unquote without a copy where the text stands as it is: the string is
+// then a part of raw, which must never change.
+func Share(raw []byte) string {
+	text := Bare(raw)
+	return unsafe.String(unsafe.SliceData(text), len(text))
+}
 
 // Bare is Unquote without a copy where the text stands as it is: the result may
 // be a part of raw.

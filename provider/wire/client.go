@@ -51,9 +51,9 @@ const (
 // Client makes calls to one provider. It may be used by many goroutines at once.
 type Client struct {
 	cfg     Config
-	http    *http.Client
 	headers map[string]http.Header // by what is accepted; net/http only reads them
 	urls    sync.Map               // string to *url.URL: one, or one for each model
+	buffers sync.Pool              // of *bytes.Buffer, for whole answers
 }
 
 // New makes a Client with connections of its own.
@@ -69,10 +69,7 @@ func New(cfg Config) *Client {
 	if cfg.Transport == nil {
 		cfg.Transport = newTransport(cfg)
 	}
-	c := &Client{cfg: cfg, headers: map[string]http.Header{}, http: &http.Client{
-		Transport:     cfg.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	c := &Client{cfg: cfg, headers: map[string]http.Header{}, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 	for _, accept := range []string{AcceptJSON, AcceptSSE, AcceptNDJSON} {
 		c.headers[accept] = header(cfg.Header, accept)
 	}
@@ -103,6 +100,7 @@ func newTransport(cfg Config) *http.Transport {
 		TLSClientConfig:        cfg.TLS,
 		TLSHandshakeTimeout:    cfg.ConnectTimeout,
 		ForceAttemptHTTP2:      true, // where TLS negotiates it
+		DisableCompression:     true, // answers are small, and their text in time is worth more
 		MaxIdleConns:           cfg.MaxIdleConns,
 		MaxIdleConnsPerHost:    cfg.MaxIdleConns,
 		IdleConnTimeout:        idleTimeout,
@@ -111,7 +109,11 @@ func newTransport(cfg Config) *http.Transport {
 }
 
 // Close drops the connections that no call uses.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // MaxLine is the longest line or event that a stream may have, in bytes.
 func (c *Client) MaxLine() int { return c.cfg.MaxLine }
@@ -126,25 +128,24 @@ type Call struct {
 // Post makes the call once and returns the answer, whatever its status. The
 // error is a *provider.Failure. The caller closes the Response.
 func (c *Client) Post(ctx context.Context, call Call) (*Response, error) {
-	ctx, cancel := context.WithCancel(ctx)
 	var answered atomic.Bool
 	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotFirstResponseByte: func() { answered.Store(true) },
 	}), call)
 	if err != nil {
-		cancel()
 		return nil, provider.Fail(llm.OutcomeInvalidRequest, err)
 	}
-	resp, err := c.http.Do(req)
+	// No http.Client: it would follow redirects and keep cookies, which no call
+	// may, and copy headers and URL for them.
+	resp, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
-		defer cancel()
 		return nil, unanswered(ctx, err, answered.Load())
 	}
 	limit := c.cfg.MaxBody
 	if call.stream() {
 		limit = c.cfg.MaxStream
 	}
-	return newResponse(ctx, cancel, c, call.Body, resp, limit), nil
+	return newResponse(ctx, c, call.Body, resp, limit), nil
 }
 
 // PostOK makes the call as Post does, and fails with any answer but a 2xx.

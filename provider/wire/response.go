@@ -22,10 +22,10 @@ type Response struct {
 	client *Client
 	sent   []byte          // the body of the request
 	ctx    context.Context // ends with the call; only to tell why a read failed
-	cancel context.CancelFunc
 	raw    io.ReadCloser
 	body   *bufio.Reader
-	length int64 // that the body is said to have; -1 is unknown
+	length int64         // that the body is said to have; -1 is unknown
+	whole  *bytes.Buffer // what ReadAll has read
 	done   bool
 	ending *time.Timer // from EndWithin on
 }
@@ -35,11 +35,11 @@ const (
 	peekBuffer = 16      // bytes, the least that bufio has: larger reads pass it by
 )
 
-func newResponse(ctx context.Context, cancel context.CancelFunc, c *Client, sent []byte, resp *http.Response, limit int64) *Response {
+func newResponse(ctx context.Context, c *Client, sent []byte, resp *http.Response, limit int64) *Response {
 	body := &bounded{r: plain(resp.Body), left: limit}
 	return &Response{
 		Status: resp.StatusCode, Header: resp.Header,
-		client: c, sent: sent, ctx: ctx, cancel: cancel, raw: resp.Body, body: bufio.NewReaderSize(body, peekBuffer), length: resp.ContentLength,
+		client: c, sent: sent, ctx: ctx, raw: resp.Body, body: bufio.NewReaderSize(body, peekBuffer), length: resp.ContentLength,
 	}
 }
 
@@ -82,19 +82,24 @@ func (r *Response) First() (byte, error) {
 // through Broken.
 func (r *Response) Body() io.Reader { return r.body }
 
-// ReadAll reads the whole body. The error is a *provider.Failure.
+// ReadAll reads the whole body, which is valid until Close. The error is a
+// *provider.Failure.
 func (r *Response) ReadAll() ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.length, 0), maxPresize)) + bytes.MinRead)
-	if _, err := body.ReadFrom(r.body); err != nil {
+	if r.whole == nil {
+		r.whole = r.client.buffers.Get().(*bytes.Buffer)
+	}
+	r.whole.Reset()
+	r.whole.Grow(int(min(max(r.length, 0), maxKept)) + bytes.MinRead)
+	if _, err := r.whole.ReadFrom(r.body); err != nil {
 		return nil, r.Broken(err)
 	}
 	r.Done()
-	return body.Bytes(), nil
+	return r.whole.Bytes(), nil
 }
 
-// maxPresize bounds the memory that is set aside on a provider's word.
-const maxPresize = 64 << 10
+// maxKept bounds the memory that is set aside on a provider's word, and that one
+// answer may leave to the next.
+const maxKept = 64 << 10
 
 // SSE reads the body as server-sent events.
 func (r *Response) SSE() *SSE { return NewSSE(r.body, r.client.cfg.MaxLine) }
@@ -146,7 +151,10 @@ func (r *Response) Done() { r.done = true }
 
 // EndWithin bounds what is still to be read of an answer whose end was seen: a
 // read that takes longer fails, and the answer is good all the same.
-func (r *Response) EndWithin(d time.Duration) { r.ending = time.AfterFunc(d, r.cancel) }
+func (r *Response) EndWithin(d time.Duration) { r.ending = time.AfterFunc(d, r.cut) }
+
+// cut ends a read that waits, by closing the connection.
+func (r *Response) cut() { _ = r.raw.Close() }
 
 const (
 	drainFor   = 50 * time.Millisecond
@@ -159,11 +167,14 @@ func (r *Response) Close() {
 	if r.ending != nil {
 		r.ending.Stop()
 	}
-	if r.done {
-		timer := time.AfterFunc(drainFor, r.cancel)
+	if r.done && r.whole == nil {
+		timer := time.AfterFunc(drainFor, r.cut)
 		_, _ = io.CopyN(io.Discard, r.raw, drainBytes)
 		timer.Stop()
 	}
-	r.cancel()
 	_ = r.raw.Close()
+	if r.whole != nil && r.whole.Cap() <= 2*maxKept {
+		r.client.buffers.Put(r.whole)
+		r.whole = nil
+	}
 }
