@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -36,7 +35,7 @@ func (c *Client) newCall(req *llm.Request, stream bool) (*call, error) {
 	}
 	wire := *req
 	wire.Stream, wire.StreamTo, wire.Resumable = stream, "", req.Resumable && stream
-	payload, err := json.Marshal(&wire)
+	payload, err := wire.AppendJSON(nil)
 	if err != nil {
 		return nil, llm.Errorf(llm.CodeInvalidRequest, "the request cannot be written as JSON")
 	}

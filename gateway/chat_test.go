@@ -67,7 +67,7 @@ func TestErrorBeforeTheFirstText(t *testing.T) {
 	r := script(t, fake.New(fake.Fails(&llm.Error{Code: llm.CodeUnavailable, Message: "no target could serve", RetryAfterMS: 1500})))
 	for _, body := range []string{hello, helloStream} {
 		got := r.ask(t, body)
-		require.Equal(t, []any{503, "2", "1500", "true"},
+		require.Equal(t, []any{503, "2", "1650", "true"},
 			[]any{got.status, got.header.Get("Retry-After"), got.header.Get("Retry-After-Ms"), got.header.Get("X-Should-Retry")})
 		golden(t, "error.json", pretty(t, got.body))
 	}

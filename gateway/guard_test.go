@@ -218,7 +218,7 @@ func TestNATSGoesAway(t *testing.T) {
 		got := <-inFlight
 		require.Equal(t, []any{503, "unavailable"}, []any{got.status, *got.fault(t).Code})
 		got = r.ask(t, body)
-		require.Equal(t, []any{503, "unavailable", "2"}, []any{got.status, *got.fault(t).Code, got.header.Get("Retry-After")})
+		require.Equal(t, []any{503, "unavailable", "2200"}, []any{got.status, *got.fault(t).Code, got.header.Get("Retry-After-Ms")})
 		require.Equal(t, 503, r.get(t, "/readyz").status)
 		r.srv.Restart()
 		require.Eventually(t, func() bool { return r.get(t, "/readyz").status == 200 }, patience, 20*tick)

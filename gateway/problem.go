@@ -136,7 +136,9 @@ func problemOf(err error) problem {
 	if !known {
 		t = translation{status: e.Code.Status(), kind: kindServer}
 	}
-	p := problem{status: t.status, kind: t.kind, code: t.code, message: e.Message, retry: t.retry, afterMS: e.RetryAfterMS}
+	// Workers lengthen such a wait by up to a tenth, each by itself. Who comes back
+	// sooner uses up one of its few retries.
+	p := problem{status: t.status, kind: t.kind, code: t.code, message: e.Message, retry: t.retry, afterMS: (e.RetryAfterMS*11 + 9) / 10}
 	if p.code == "" {
 		p.code = string(e.Code)
 	}

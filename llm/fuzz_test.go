@@ -28,6 +28,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		require.NoError(t, err)
 		again, err := llm.DecodeRequest(wire)
 		require.NoError(t, err)
+		sameRequest(t, again)
 		second, err := json.Marshal(again)
 		require.NoError(t, err)
 		require.JSONEq(t, string(wire), string(second))
