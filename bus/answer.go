@@ -152,7 +152,7 @@ func (w *Worker) oneFrame(to stream.Target, e *llm.Error) error {
 // mayAnswer reports whether the reply subject is one that answers may go to.
 // It says so too of a request without any.
 func (w *Worker) mayAnswer(msg *nats.Msg) bool {
-	if msg.Reply == "" || w.cfg.Inboxes.Allowed(msg.Reply) {
+	if msg.Reply == "" || w.cfg.Inboxes.AllowedTo(subjects.TenantOf(msg.Subject), msg.Reply) {
 		return true
 	}
 	w.stats.badReply.Add(1)

@@ -178,7 +178,7 @@ func (c *courier) reply(data []byte, header nats.Header) {
 	if to == "" {
 		return
 	}
-	if !c.cfg.Inboxes.Allowed(to) {
+	if !c.cfg.Inboxes.AllowedByName(c.tenant, to) {
 		c.log.Warn("a job's reply was dropped: its subject is not an inbox", "id", c.id)
 		return
 	}

@@ -89,6 +89,28 @@ func TestInboxes(t *testing.T) {
 	}
 }
 
+func TestInboxesOfTenants(t *testing.T) {
+	in := subjects.AllowInboxes("_INBOX.gateway").OfTenants("_INBOX.{tenant}")
+	for subject, want := range map[string]bool{
+		"_INBOX.acme.x": true, "_INBOX.a=2Eb.x": false, "_INBOX.globex.x": false, "_INBOX.acme": false, "_INBOX.acmes.x": false, "_INBOX.x": false,
+		"_R_.abc": true, "_INBOX.gateway.x": true, "_INBOX.acme.*": false, "$KV.x": false, "llm.x": false,
+	} {
+		require.Equal(t, want, in.AllowedTo("acme", subject), subject)
+		require.Equal(t, want && subject != "_R_.abc", in.AllowedByName("acme", subject), subject)
+	}
+	require.True(t, in.AllowedTo("a.b", "_INBOX.a=2Eb.x"))
+	require.True(t, in.AllowedTo("", "_INBOX.globex.x"), "nobody in particular")
+	require.True(t, subjects.Inboxes{}.AllowedTo("acme", "_INBOX.globex.x"), "nobody is bound")
+}
+
+func TestTenantOf(t *testing.T) {
+	for subject, want := range map[string]string{
+		"llm.complete.f.acme": "acme", "llm.complete.f": "", "llm.resume.1.a=2Eb": "a.b", "llm.resume.1.a.b": "", "": "", "llm.complete.f.": "",
+	} {
+		require.Equal(t, want, subjects.TenantOf(subject), subject)
+	}
+}
+
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "=", "a.b", "gpt-4.1:mini", "日本", "\x00\xff", "*", ">"} {
 		f.Add(s)

@@ -48,6 +48,22 @@ func parse(subject, prefix string) (name, tenant string, ok bool) {
 	return name, tenant, ok && ValidTenant(tenant)
 }
 
+// TenantOf is the tenant in the subject of a request, a reader, a cancel or a
+// job; empty if there is none.
+func TenantOf(subject string) string {
+	for range 3 {
+		var more bool
+		if _, subject, more = strings.Cut(subject, "."); !more {
+			return ""
+		}
+	}
+	tenant, ok := Unescape(subject)
+	if !ok || !ValidTenant(tenant) {
+		return ""
+	}
+	return tenant
+}
+
 func parseID(subject, prefix string) (id, tenant string, ok bool) {
 	token, tenant, ok := parse(subject, prefix)
 	if !ok {

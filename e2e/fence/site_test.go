@@ -1,9 +1,11 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,6 +32,7 @@ const (
 // form is one configuration.
 type form struct {
 	file    string
+	dir     string   // another than folder, for one that was changed
 	tenants bool     // workers run with LLMBUS_TENANTS
 	says    bool     // callers write their tenant into subjects
 	jobs    bool     // callers may use jobs
@@ -91,10 +94,29 @@ func load(t *testing.T, path string) *server.Options {
 	return opts
 }
 
-// serve starts a server with a configuration of deploy/nats.
+// changed writes a configuration anew, with each old text replaced by the new
+// one, and returns its folder.
+func changed(t *testing.T, file string, oldnew ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{file, "worker.conf"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		if name == file {
+			text = []byte(strings.NewReplacer(oldnew...).Replace(string(text)))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	return dir
+}
+
+// folder holds the configurations.
+var folder = filepath.Join("..", "..", "deploy", "nats")
+
+// serve starts a server with a configuration.
 func serve(t *testing.T, f form) *site {
 	t.Helper()
-	opts := load(t, filepath.Join("..", "..", "deploy", "nats", f.file))
+	opts := load(t, filepath.Join(cmp.Or(f.dir, folder), f.file))
 	return &site{form: f, options: opts, sim: simtest.Start(t), Listener: natstest.ListenServer(t, func(o *server.Options) {
 		opts.Host, opts.Port, opts.StoreDir = o.Host, o.Port, o.StoreDir
 		*o = *opts
@@ -107,6 +129,9 @@ func (s *site) work(t *testing.T, n int, log *lines) {
 	for range n {
 		env := app.Defaults(s.ClientURL())
 		env.NatsUser, env.NatsPassword, env.NatsInbox, env.Tenants = "worker", "pw-worker", "_INBOX.worker", s.tenants
+		if s.tenants {
+			env.TenantInbox, env.InboxPrefixes = "_INBOX.{tenant}", []string{"_INBOX.operator"}
+		}
 		ready := make(chan struct{})
 		ctx, stop := context.WithCancel(context.Background())
 		worker := app.New(env, app.Options{

@@ -48,6 +48,7 @@ type Environment struct {
 	ShutdownGrace  time.Duration `split_words:"true"` // for what is in flight; default 30s
 	InboxPrefixes  []string      `split_words:"true"` // further shapes of reply subjects, separated by commas
 	Tenants        bool          `split_words:"true"` // take llm.complete.<feature>.<tenant>
+	TenantInbox    string        `split_words:"true"` // the inboxes of a tenant, such as _INBOX.{tenant}; empty: any
 	TenantHeader   bool          `split_words:"true"` // believe Llm-Tenant
 	KVReplicas     int           `split_words:"true"` // of each bucket, at most; default 3, and fewer where there are fewer servers
 	CacheTTL       time.Duration `split_words:"true"` // of answers kept for the cached fallback; default 24h
@@ -152,8 +153,8 @@ func (e *Environment) validate() error {
 	refuse((e.NatsTLSCert == "") != (e.NatsTLSKey == ""), "NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round")
 	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
 	e.refuseHTTP(refuse)
-	refuse(!validInbox(e.NatsInbox), "NATS_INBOX: must be _INBOX or tokens behind it, such as _INBOX.worker, not %q", e.NatsInbox)
 	e.refusePage(refuse)
+	e.refuseInboxes(refuse)
 	if ways := e.logins(); len(ways) > 1 {
 		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
 	}

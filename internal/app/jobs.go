@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/llmbus/llmbus/jobs"
-	"github.com/llmbus/llmbus/subjects"
 )
 
 // newJobs makes the part that takes background jobs until its context ends. They
@@ -19,7 +18,7 @@ func (w *worker) newJobs() (run func(context.Context) error, err error) {
 	worker, err := jobs.New(jobs.Config{
 		Conn: w.conn.Conn, Streams: w.streams, Completer: w.once, Policy: w.jobPolicy,
 		Slots: w.env.JobSlots, MaxTimeout: w.env.MaxTimeout, Expiry: w.env.JobExpiry,
-		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...), Log: w.log,
+		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: w.env.inboxes(), Log: w.log,
 	})
 	if err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ import (
 	"github.com/llmbus/llmbus/limits"
 	"github.com/llmbus/llmbus/once"
 	"github.com/llmbus/llmbus/replay"
-	"github.com/llmbus/llmbus/subjects"
 	"github.com/llmbus/llmbus/telemetry"
 	"github.com/llmbus/llmbus/usage"
 )
@@ -134,7 +133,7 @@ func (w *worker) flagsChanged(flags *kv.FlagSet, flips []kv.Flip) {
 func (w *worker) newBus() (*bus.Worker, error) {
 	return bus.New(bus.Config{
 		Conn: w.conn.Conn, LameDuck: w.conn.lame, Completer: w.once, Replay: w.replay, Slots: w.env.Pool, MaxTimeout: w.env.MaxTimeout, Grace: w.env.ShutdownGrace,
-		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: subjects.AllowInboxes(w.env.InboxPrefixes...),
+		Tenants: w.env.Tenants, TenantHeader: w.env.TenantHeader, Inboxes: w.env.inboxes(),
 		Version: w.opts.Version, Features: w.router.Features(), Status: w.status, Log: w.log,
 	})
 }
