@@ -17,7 +17,8 @@ import (
 func (sc *scene) forbidden() []string {
 	list := []string{
 		"$KV.llm_flags.all", "$KV.llm_features.feature.default", "$KV.llm_features.provider.sim", "$KV.llm_breakers." + breakerKey, "$KV.llm_probes." + breakerKey,
-		"$KV.llm_cache.x", "$KV.llm_requests.x", "$KV.llm_jobs.x", "$KV.llm_usage.x",
+		"$KV.llm_cache.x", "$KV.llm_requests.x", "$KV.llm_jobs.x", "$KV.llm_usage.x", "$KV.llm_slots.x",
+		"llm.limits.minute.x.x.requests.1", "llm.limits.alive", "llm.limits.recall", "llm.kv.limits.minute.x.x.requests.1", "llm.kv.slots.x",
 		"llm.kv.flags.all", "llm.kv.breakers." + breakerKey, "llm.kv.features.feature.default", subjects.Failure(breakerKey), "llm.events.request_failed",
 		"llm.replay.1", "llm.follow.w", "llm.status", "$SRV.PING", "_INBOX.worker.x", "_INBOX.operator.x", "_R_.x",
 		"$JS.API.STREAM.DELETE.KV_llm_flags", "$JS.API.STREAM.PURGE.KV_llm_flags", "$JS.API.STREAM.UPDATE.LLM_JOBS", "$JS.API.CONSUMER.CREATE.LLM_JOBS",

@@ -59,6 +59,7 @@ func (f form) tenant(user string) string {
 const policy = `
 data_rules: {classes: [open, secret]}
 breaker: {threshold: 2, window: 30s, cool_down: 200ms, max_cool_down: 200ms, probe_timeout: 1s}
+limits: {default: {requests_per_minute: 100000, requests_per_hour: 100000, requests_per_day: 100000, concurrent: 500}}
 providers:
   sim: {kind: openai, base_url: %[1]s/v1, approved_for: [open], models: {good: {}, sim-ok-t40-g10ms: {}, sim-hang: {}, fragile: {}}}
 features:
