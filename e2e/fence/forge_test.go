@@ -18,7 +18,7 @@ func (sc *scene) forbidden() []string {
 	list := []string{
 		"$KV.llm_flags.all", "$KV.llm_features.feature.default", "$KV.llm_features.provider.sim", "$KV.llm_breakers." + breakerKey, "$KV.llm_probes." + breakerKey,
 		"$KV.llm_cache.x", "$KV.llm_requests.x", "$KV.llm_jobs.x", "$KV.llm_usage.x", "$KV.llm_slots.x",
-		"llm.limits.minute.x.x.requests.1", "llm.limits.alive", "llm.limits.recall", "llm.kv.limits.minute.x.x.requests.1", "llm.kv.slots.x",
+		"llm.limits.minute.x.x.requests.1", "llm.limits.alive", "llm.audit.default", "llm.limits.recall", "llm.kv.limits.minute.x.x.requests.1", "llm.kv.slots.x",
 		"llm.kv.flags.all", "llm.kv.breakers." + breakerKey, "llm.kv.features.feature.default", subjects.Failure(breakerKey), "llm.events.request_failed",
 		"llm.replay.1", "llm.follow.w", "llm.status", "$SRV.PING", "_INBOX.worker.x", "_INBOX.operator.x", "_R_.x",
 		"$JS.API.STREAM.DELETE.KV_llm_flags", "$JS.API.STREAM.PURGE.KV_llm_flags", "$JS.API.STREAM.UPDATE.LLM_JOBS", "$JS.API.CONSUMER.CREATE.LLM_JOBS",
@@ -102,7 +102,7 @@ func (sc *scene) questions() [][2]string {
 		{"$JS.API.INFO", ""}, {"$JS.API.STREAM.NAMES", ""}, {"$JS.API.STREAM.LIST", ""}, {"$SRV.INFO", ""}, {"$SRV.STATS.llmbus", ""}, {"llm.status", ""},
 		{"$SYS.REQ.SERVER.PING", ""}, {"$SYS.REQ.ACCOUNT.LLM.CONNZ", ""},
 	}
-	for _, stream := range []string{"LLM_JOBS", "LLM_RESULTS", "LLM_DEAD", "LLM_STREAMS", "KV_llm_cache", "KV_llm_requests", "KV_llm_features", "KV_llm_flags"} {
+	for _, stream := range []string{"LLM_JOBS", "LLM_RESULTS", "LLM_DEAD", "LLM_STREAMS", "LLM_AUDIT", "KV_llm_cache", "KV_llm_requests", "KV_llm_features", "KV_llm_flags"} {
 		list = append(list, [][2]string{
 			{"$JS.API.STREAM.INFO." + stream, `{"subjects_filter":">"}`}, {"$JS.API.STREAM.MSG.GET." + stream, `{"seq":1}`}, {"$JS.API.STREAM.MSG.GET." + stream, `{"last_by_subj":">"}`},
 			{"$JS.API.DIRECT.GET." + stream, `{"seq":1}`}, {"$JS.API.DIRECT.GET." + stream, `{"multi_last":[">"]}`}, {"$JS.API.DIRECT.GET." + stream + ".>", ""},

@@ -126,9 +126,14 @@ func TestNobodyGetsAnothersAnswers(t *testing.T) {
 		require.NoError(t, err)
 		_, err = sc.buckets.Flags.Put(t.Context(), "feature.default", []byte("off"))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool {
-			resp, err := sc.client.Complete(t.Context(), req)
-			return err == nil && resp.Fallback == llm.FallbackCached
+		require.Eventually(t, func() bool { // both workers know of the switch
+			for range 10 {
+				resp, err := sc.client.Complete(t.Context(), req)
+				if err != nil || resp.Fallback != llm.FallbackCached {
+					return false
+				}
+			}
+			return true
 		}, patience, tick)
 		resp, err := sc.asEnemy.Complete(t.Context(), req)
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 // inner are subjects that no caller hears, be it of its own.
 var inner = []string{
-	"llm.replay.>", "llm.events.>", "llm.failures.>", "llm.follow.>", "llm.kv.>", "$KV.>", "$JS.ACK.>", "$SRV.>", "_R_.>", "_INBOX.worker.>",
+	"llm.replay.>", "llm.events.>", "llm.failures.>", "llm.follow.>", "llm.kv.>", "llm.audit.>", "llm.limits.>", "$KV.>", "$JS.ACK.>", "$SRV.>", "_R_.>", "_INBOX.worker.>",
 }
 
 // others are subjects on which a tenant could hear another one.
