@@ -36,6 +36,11 @@ func connect() (*nats.Conn, error) {
 
 // withBuckets calls f with the buckets that the workers made.
 func withBuckets(ctx context.Context, f func(context.Context, *kv.Buckets) error) error {
+	return withJetStream(ctx, func(ctx context.Context, _ jetstream.JetStream, b *kv.Buckets) error { return f(ctx, b) })
+}
+
+// withJetStream is withBuckets for who reads streams that are no buckets, too.
+func withJetStream(ctx context.Context, f func(context.Context, jetstream.JetStream, *kv.Buckets) error) error {
 	nc, err := connect()
 	if err != nil {
 		return err
@@ -51,7 +56,7 @@ func withBuckets(ctx context.Context, f func(context.Context, *kv.Buckets) error
 	if err != nil {
 		return err
 	}
-	return f(ctx, buckets)
+	return f(ctx, js, buckets)
 }
 
 // someWorker fails fast where nobody would answer.

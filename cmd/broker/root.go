@@ -109,7 +109,7 @@ func newRoot(io streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(newServe(io), newAsk(io), newTop(io), newEvents(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newExplain(io), newAudit(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth(io))
+	root.AddCommand(newServe(io), newAsk(io), newTop(io), newEvents(io), newBreakers(io), newFlags(io), newJobs(io), newUsage(io), newLimits(io), newExplain(io), newAudit(io), newConfig(io), newProviderSim(io), newDemo(io), newHealth(io))
 	root.AddCommand(newGateway(io))
 	root.AddCommand(newConformance(io))
 	withCompletion(root)
