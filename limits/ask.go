@@ -10,24 +10,16 @@ const (
 	mostRounds  = 8               // of asking and recalling, before a limit counts as reached
 )
 
-// ask has somebody do what is due, and tells when that is done; nil if nobody
-// asks any more since Run has ended. The pool is locked.
-func (p *pool) ask() <-chan struct{} {
-	if p.asking != nil {
-		return p.asking
+// ask has somebody do what is due, unless that is being done. It is false if
+// nobody asks any more since Run has ended. The pool is locked.
+func (p *pool) ask() bool {
+	if !p.asking {
+		p.asking = p.l.begin(func() {
+			defer p.dismiss()
+			p.fill(context.Background()) // every step is bounded
+		})
 	}
-	done := make(chan struct{})
-	if !p.l.begin(func() {
-		p.fill(context.Background()) // every step is bounded
-		p.mu.Lock()
-		p.asking = nil
-		p.mu.Unlock()
-		close(done)
-	}) {
-		return nil
-	}
-	p.asking = done
-	return done
+	return p.asking
 }
 
 // fill leases what is waited for. Before a limit counts as reached, everybody
@@ -58,10 +50,10 @@ func (p *pool) fill(ctx context.Context) {
 // due is what is to be traded now. The pool is locked.
 func (p *pool) due() order {
 	o := order{owed: p.owed}
-	switch short := p.waiting - p.rest; {
-	case short > 0:
+	switch short := p.short(); {
+	case len(p.queue) > 0:
 		o.want = max(0, min(max(short, p.block()), p.limit-p.total-p.owed))
-	case p.waiting == 0 && p.l.clock.now() < p.wanted:
+	case p.l.clock.now() < p.wanted:
 		o.want = -p.rest
 	}
 	return o
@@ -73,11 +65,11 @@ func (p *pool) look() order { return order{owed: p.owed, look: true} }
 // block is how much is leased at once: less and less as the limit comes near.
 func (p *pool) block() int64 { return (p.limit - p.total) / blocks }
 
-// served reports whether nobody waits for more than there is.
+// served reports whether nobody waits.
 func (p *pool) served() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.waiting <= p.rest
+	return len(p.queue) == 0
 }
 
 // full reports whether the fleet has leased all there is, as far as is known.
@@ -140,4 +132,5 @@ func (p *pool) apply(o order, r receipt) {
 	if o.want > 0 {
 		p.rest += r.granted
 	}
+	p.serve()
 }

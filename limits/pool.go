@@ -17,20 +17,20 @@ type pool struct {
 
 	line chan struct{} // held by the one goroutine that trades with the source; takers never wait for it
 
-	mu      sync.Mutex
-	limit   int64
-	window  int64 // all below belongs to it
-	rest    int64 // leased and free
-	low     int64 // the least rest since the last sweep
-	out     int64 // leased and handed out; kept of Concurrent only
-	owed    int64 // handed out beyond what was leased, to be booked
-	total   int64 // leased by the fleet, as last heard
-	seq     uint64
-	waiting int64         // wanted by those who wait
-	asking  chan struct{} // closed when the asking is over; nil: nobody asks
-	barren  int64         // when everybody had nothing to give; see clock
-	stale   bool          // somebody has leased more since
-	wanted  int64         // until then somebody else is short
+	mu     sync.Mutex
+	limit  int64
+	window int64 // all below belongs to it
+	rest   int64 // leased and free
+	low    int64 // the least rest since the last sweep
+	out    int64 // leased and handed out; kept of Concurrent only
+	owed   int64 // handed out beyond what was leased, to be booked
+	total  int64 // leased by the fleet, as last heard
+	seq    uint64
+	queue  []*waiter
+	asking bool  // for those who wait
+	barren int64 // when everybody had nothing to give; see clock
+	stale  bool  // somebody has leased more since
+	wanted int64 // until then somebody else is short
 }
 
 // source is where a pool's allowance comes from, shared by all workers.
@@ -75,53 +75,42 @@ const (
 // *Exceeded or the cause of ctx's end, and has taken nothing.
 func (p *pool) take(ctx context.Context, now, n int64) (part, error) {
 	for ; ; now = p.l.clock.now() {
-		got, wait, err := p.try(now, n)
-		if wait == nil {
+		got, w, err := p.try(now, n)
+		if w == nil {
 			return got, err
 		}
 		select {
-		case <-wait.done:
+		case <-w.done:
 		case <-ctx.Done():
 		}
-		p.leave(wait)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			p.leave(w)
 			return part{}, context.Cause(ctx)
+		case w.got.pool != nil:
+			return w.got, nil
 		}
 	}
 }
 
-// queue is a place among those who wait for others to be asked.
-type queue struct {
-	done <-chan struct{}
-	n    int64
-}
-
 // try takes n without waiting, or says why it is not to be had, or queues.
-func (p *pool) try(now, n int64) (part, *queue, error) {
+func (p *pool) try(now, n int64) (part, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roll(now)
 	if n = min(n, p.limit); p.rest >= n {
 		return p.hand(n), nil, nil
 	}
-	if p.known(n, now) && !p.l.down() {
-		return part{}, nil, p.exceeded(n, now)
-	}
 	if !p.l.down() {
-		p.waiting += n
-		if done := p.ask(); done != nil {
-			return part{}, &queue{done, n}, nil
+		if p.known(n, now) {
+			return part{}, nil, p.exceeded(n, now)
 		}
-		p.waiting -= n
+		if p.ask() {
+			return part{}, p.wait(n), nil
+		}
 	}
 	got, err := p.alone(n, now)
 	return got, nil, err
-}
-
-func (p *pool) leave(q *queue) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting -= q.n
 }
 
 // roll forgets the past when a new window has begun.
@@ -190,6 +179,7 @@ func (p *pool) put(now, window, n int64) {
 	if p.Kind == Concurrent {
 		p.out -= n - early
 	}
+	p.serve()
 	if p.rest > 0 && now < p.wanted {
 		p.ask()
 	}

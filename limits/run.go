@@ -162,7 +162,7 @@ func (l *Limiter) forget(now int64) {
 func (t *tenant) free() bool {
 	for _, p := range t.pools {
 		p.mu.Lock()
-		held := p.rest != 0 || p.owed != 0 || p.out != 0 || p.waiting != 0 || p.asking != nil
+		held := p.rest != 0 || p.owed != 0 || p.out != 0 || len(p.queue) != 0 || p.asking
 		p.mu.Unlock()
 		if held {
 			return false

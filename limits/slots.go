@@ -62,7 +62,7 @@ func (s *slots) try(ctx context.Context, key string, o order) (receipt, error) {
 	}
 	base := o.holding + o.owed
 	record.Held[s.me] = base
-	if record.total()+max(0, o.want) > o.limit {
+	if record.total()+max(1, o.want) > o.limit { // somebody is short, or looks whether all are taken
 		for worker := range record.Held {
 			if worker != s.me && s.dead(worker) {
 				delete(record.Held, worker)
