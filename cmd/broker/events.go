@@ -167,6 +167,7 @@ func details(e *fleet.Event) string {
 	add(e.CostUSD > 0, "$%.6f", e.CostUSD)
 	add(e.By != "", "by %s", e.By)
 	add(e.Reason != "", "%q", e.Reason)
+	add(e.Times > 1, "%d times", e.Times)
 	add(e.Workers > 0, "%d workers", e.Workers)
 	add(e.Tenant != "", "tenant %s", e.Tenant)
 	add(e.RequestID != "", "%s", e.RequestID)

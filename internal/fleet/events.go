@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,11 @@ const (
 	// sameFlip is how long workers take, at most, to obey one flip: what comes
 	// later is another one.
 	sameFlip = 5 * time.Second
+
+	// Events of requests are told as one if they are alike, no more than similar
+	// others lie between them, and not more time than this.
+	sameTrouble = 10 * time.Second
+	similar     = 5
 )
 
 // ErrNotEvent means that a message is not an event.
@@ -27,7 +33,7 @@ func DecodeEvent(data []byte) (*Event, error) {
 	if json.Unmarshal(data, e) != nil || e.Name == "" {
 		return nil, ErrNotEvent
 	}
-	e.Workers = 0
+	e.Workers, e.Times = 0, 0
 	for _, text := range []*string{&e.Name, &e.Worker, &e.RequestID, &e.Feature, &e.Tenant, &e.Provider, &e.Model, (*string)(&e.Class), (*string)(&e.Code),
 		&e.Breaker, (*string)(&e.From), &e.Why, &e.Flag, &e.By, &e.Reason} {
 		*text = clip(*text)
@@ -57,7 +63,7 @@ func (n *notable) take(e *Event, now time.Time) {
 	switch {
 	case e.Name == chain.EventRequestStarted, e.Name == chain.EventRequestSucceeded:
 	case e.RequestID != "":
-		n.requests = push(n.requests, heard{*e, now})
+		n.requests = push(n.merge(e, now), heard{*e, now})
 	case e.Flag == "" || !n.again(e, now):
 		e.Workers = 0
 		if e.Flag != "" {
@@ -65,6 +71,25 @@ func (n *notable) take(e *Event, now time.Time) {
 		}
 		n.changes = push(n.changes, heard{*e, now})
 	}
+}
+
+// merge takes the same event of an earlier request out, to be told with this
+// one: in an outage one is like the other.
+func (n *notable) merge(e *Event, now time.Time) []heard {
+	e.Times = 1
+	for i := len(n.requests) - 1; i >= max(0, len(n.requests)-similar); i-- {
+		old := &n.requests[i]
+		if now.Sub(old.at) <= sameTrouble && old.kind() == e.kind() {
+			e.Times += old.Times
+			return slices.Delete(n.requests, i, i+1)
+		}
+	}
+	return n.requests
+}
+
+// kind is what two events of requests have in common if they are alike.
+func (e *Event) kind() [6]string {
+	return [6]string{e.Name, e.Feature, e.Provider, e.Model, string(e.Class), string(e.Code)}
 }
 
 func push(ring []heard, h heard) []heard {

@@ -95,6 +95,23 @@ func TestFlipsOfOneSwitchAreOneEvent(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3}, workers)
 }
 
+func TestTroubleOfManyRequestsIsOneEvent(t *testing.T) {
+	now := time.Now()
+	var n notable
+	for i := range 100 {
+		at := now.Add(time.Duration(i) * time.Second)
+		n.take(&Event{Name: "failover_attempted", RequestID: fmt.Sprint(i), Feature: "f"}, at)
+		n.take(&Event{Name: "failover_succeeded", RequestID: fmt.Sprint(i), Feature: "f"}, at)
+	}
+	n.take(&Event{Name: "failover_succeeded", RequestID: "x", Feature: "g"}, now.Add(100*time.Second))
+	n.take(&Event{Name: "failover_succeeded", RequestID: "y", Feature: "f"}, now.Add(time.Hour))
+	var told []string
+	for _, e := range n.view() {
+		told = append(told, fmt.Sprint(e.RequestID, " ", e.Feature, " ", e.Times))
+	}
+	require.Equal(t, []string{"y f 1", "x g 1", "99 f 100", "99 f 100"}, told)
+}
+
 func TestCostBeginsAnewAtMidnight(t *testing.T) {
 	var s spending
 	evening := time.Date(2026, 11, 30, 23, 59, 0, 0, time.UTC)

@@ -184,4 +184,5 @@ type Event struct {
 	By           string        `json:"by,omitempty"`
 	Reason       string        `json:"reason,omitempty"`
 	Workers      int           `json:"workers,omitempty"` // of a switch in a View: how many have obeyed
+	Times        int           `json:"times,omitempty"`   // of a request in a View: how many were alike, of which this is the last
 }

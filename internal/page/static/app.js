@@ -3,7 +3,7 @@ import { tile } from "./charts.js";
 import { Refused, events, request } from "./live.js";
 import { chip, el, fill } from "./table.js";
 import * as say from "./words.js";
-import { ask, confirmed, flipDialog } from "./dialogs.js";
+import { ask, confirmed, flipDialog, notice } from "./dialogs.js";
 
 const $ = (id) => document.getElementById(id);
 let key = ""; // the admin key, in the memory of this page alone
@@ -53,7 +53,7 @@ function tables(v) {
   fill($("workers"), v.workers, (w) => w.name, (w) => [
     w.name, worker(w), `${w.in_flight} of ${w.slots}`, w.requests, w.busy, w.version, w.nats,
   ]);
-  fill($("events"), v.events, (e) => `${e.time} ${e.event} ${e.request_id || ""} ${e.flag || e.breaker || ""}`, (e) => [
+  fill($("events"), v.events, (e) => (e.request_id ? [e.event, e.feature, e.provider, e.model, e.class, e.code] : [e.time, e.event, e.flag || e.breaker]).join(" "), (e) => [
     say.clock(e.time), chip(e.event, say.kind(e.event)), say.about(e), say.details(e),
   ]);
 }
@@ -80,6 +80,10 @@ function show(v) {
   charts(v);
   tables(v);
   for (const section of document.querySelectorAll("section[data-part]")) section.classList.toggle("old", v.stale.includes(section.dataset.part));
+  for (const wide of document.querySelectorAll(".wide")) { // what scrolls must be within reach of the keyboard
+    if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+    else wide.removeAttribute("tabindex");
+  }
   const stale = v.stale.includes("nats") ? ["nats"] : v.stale;
   const list = stale.map((part) => say.stale[part] || part);
   if ($("problems").dataset.shown !== list.join()) {
@@ -99,7 +103,7 @@ async function letters(count) {
     const list = count ? await (await request("/page/dead", key)).json() : [];
     fill($("dead"), list, (d) => `${d.tenant || ""} ${d.feature} ${d.id}`, (d) => [
       d.id, d.feature, { before: d.message, text: d.code, kind: "bad" }, d.tries, say.date(d.died),
-      { button: "Replay", label: `Replay job ${d.id}`, click: () => act("/page/replay", { jobs: [{ id: d.id, feature: d.feature, tenant: d.tenant }] }).catch(trouble) },
+      { button: "Replay", label: `Replay job ${d.id}`, click: () => replay({ jobs: [{ id: d.id, feature: d.feature, tenant: d.tenant }] }).catch(trouble) },
     ]);
     $("more-dead").hidden = count <= list.length;
     $("more-dead").textContent = `The first ${list.length} of ${count} are listed.`;
@@ -108,19 +112,25 @@ async function letters(count) {
   }
 }
 
-const act = (path, body) => request(path, key, body);
+const act = async (path, body) => (await request(path, key, body)).json();
+
+async function replay(jobs) {
+  const done = await act("/page/replay", jobs);
+  if (done.failed) throw new Error(`${done.replayed} replayed; ${done.failed} hold no request that could be, and stay.`);
+}
+
 const flip = (flag) => flipDialog(view.switchable, flag, (body) => act("/page/switch", body));
 const clear = (flag) => confirmed(`Clear ${flag}, so that what it switched is on?`, () => act("/page/switch", { flag, to: "clear" }));
-const trouble = (err) => { $("announce").textContent = err.message; if (err instanceof Refused) alert(err.message); };
+const trouble = (err) => notice(err.message);
 
 $("flip").onclick = () => flip();
-$("replay-all").onclick = () => confirmed(`Put all ${view.jobs.dead} dead letters back into the queue?`, () => act("/page/replay", { all: true }));
+$("replay-all").onclick = () => confirmed(`Put all ${view.jobs.dead} dead letters back into the queue?`, () => replay({ all: true }));
 $("unlock").onclick = () => unlock("With the admin key this page flips switches and replays dead letters.");
 
 // unlock asks for the key and begins the stream anew with it.
 function unlock(why) {
   ask(why, async (given) => {
-    await request("/page/dead", given); // refused, if it is wrong
+    await (await request("/page/dead", given)).json(); // refused, if it is wrong
     key = given;
     stop.abort();
   });

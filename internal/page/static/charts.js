@@ -19,7 +19,7 @@ export function tile(parent, title, lines) {
   if (!lines) return (v) => say(value, note, v);
   const legend = el("span", "", ...(lines.length > 1 ? lines.flatMap((l) => [el("span", "key " + l.kind), l.name + " "]) : []));
   caption.append(legend);
-  const picture = svg("svg", { viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img" });
+  const picture = svg("svg", { viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": title });
   picture.append(svg("path", { class: "base", d: `M0 ${H}H${W}` }));
   const area = svg("path", { class: "area" });
   picture.append(area);

@@ -39,11 +39,19 @@ export function confirmed(what, act) {
   open("sure", act);
 }
 
+// notice says what went wrong where no dialog was open.
+export function notice(text) {
+  $("notice-what").textContent = text;
+  open("notice", async () => {});
+}
+
 // flipDialog asks what to switch, to what, and why.
 export function flipDialog(keys, chosen, act) {
   const list = chosen && !keys.includes(chosen) ? [chosen, ...keys] : keys;
-  $("flag").replaceChildren(...list.map((k) => el("option", "", k)));
-  if (chosen) $("flag").value = chosen;
+  const none = new Option("Choose…", "");
+  none.disabled = true;
+  $("flag").replaceChildren(none, ...list.map((k) => el("option", "", k)));
+  $("flag").value = chosen ?? ""; // nothing is chosen for an operator who has not
   $("reason").value = "";
   const form = $("flip-form");
   form.elements.to.value = "off";

@@ -37,6 +37,7 @@ export function details(e) {
   if (e.attempts > 1) list.push(`${e.attempts} attempts`);
   if (e.by) list.push(`by ${e.by}`);
   if (e.reason) list.push(`“${e.reason}”`);
+  if (e.times > 1) list.push(`${e.times} times`);
   if (e.workers) list.push(`${e.workers} ${e.workers === 1 ? "worker" : "workers"}`);
   return list.join(", ");
 }
