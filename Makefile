@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race check fmt fix vet lint arch fuzz bench bench-floor soak tidy compose-test image clean
+.PHONY: help build test race check fmt fix vet lint arch dashboards fuzz bench bench-floor soak tidy compose-test image clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: ## run staticcheck
 
 arch: ## check imports and sizes
 	$(GO) test ./internal/arch
+
+dashboards: ## check every query of deploy/ against the metrics of a worker
+	cd deploy/checks && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 tidy: ## fail if go.mod or go.sum is not tidy
 	$(GO) mod tidy -diff

@@ -32,7 +32,7 @@ func TestEveryVariableIsDocumented(t *testing.T) {
 	for _, name := range known {
 		require.Contains(t, text, "| `"+name+"` |")
 	}
-	for _, path := range []string{"README.md", "docs/operations.md", "docs/protocol.md", "docs/configuration.md", "docs/security.md", "docs/gateway.md"} {
+	for _, path := range []string{"README.md", "docs/operations.md", "docs/protocol.md", "docs/configuration.md", "docs/security.md", "docs/telemetry.md", "docs/gateway.md"} {
 		for _, name := range regexp.MustCompile(`LLMBUS_[A-Z_]*[A-Z]`).FindAllString(document(t, path), -1) {
 			require.Contains(t, known, name, path)
 		}
@@ -108,7 +108,7 @@ func TestTheMapOfTheCodeIsRight(t *testing.T) {
 // TestLinksInDocumentsLead follows every relative link of the documentation.
 func TestLinksInDocumentsLead(t *testing.T) {
 	for _, path := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/adr/README.md", "docs/operations.md",
-		"docs/protocol.md", "docs/configuration.md", "docs/security.md", "docs/gateway.md"} {
+		"docs/protocol.md", "docs/configuration.md", "docs/security.md", "docs/telemetry.md", "docs/gateway.md"} {
 		dir := path[:strings.LastIndexByte(path, '/')+1]
 		for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(document(t, path), -1) {
 			file, anchor, _ := strings.Cut(m[1], "#")
