@@ -21,8 +21,13 @@
 // table.go, share divides the remaining time. Nothing here knows NATS or HTTP.
 //
 // Invariants: one deadline for the whole operation, out of which retries and
-// waits come; a target is never called unless it declares what the request
-// needs, its breaker admits the call and no switch forbids it; after the first
-// visible frame of a stream there is no silent change of target; a call has one
-// outcome and its breaker hears of it once, at the end.
+// waits come; a target is never called unless it may see the request's data and
+// declares what the request needs, its breaker admits the call and no switch
+// forbids it; targets are chosen from a list that is made once, so that nothing
+// later can add one; after the first visible frame of a stream there is no silent
+// change of target; a call has one outcome and its breaker hears of it once, at
+// the end.
+//
+// A feature with Audit takes notes on every target as its requests pass (trail);
+// Explain goes the same way up to the first call.
 package chain

@@ -7,9 +7,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/internal/natstest"
+	"github.com/llmbus/llmbus/kv"
 )
 
 const ruledConfig = `data_rules: {classes: [public, internal, secret]}
@@ -50,6 +52,16 @@ if no target serves: cached, then static
 	require.Contains(t, got.out, `"code": "invalid_request"`)
 	require.Contains(t, got.out, `"reason": "data_class: must be one of public, internal, secret"`)
 	require.Equal(t, exitAnswer, tool("explain", "nosuch").code)
+	nc := srv.Dial()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	b, err := kv.Bind(t.Context(), js)
+	require.NoError(t, err)
+	_, err = b.Features.Put(t.Context(), "feature.broken", []byte("targets: [{provider: near, model: m}]"))
+	require.NoError(t, err)
+	got = tool("explain", "broken")
+	require.Equal(t, exitConfig, got.code)
+	require.Contains(t, got.err, "features.broken.data_class: is missing")
 
 	require.Equal(t, exitOK, tool("ask", "support", "canary").code)
 	require.Eventually(t, func() bool { return strings.Contains(tool("audit").out, "near/m: ok") }, patience, tick)

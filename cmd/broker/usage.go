@@ -160,7 +160,7 @@ func line(w *tabwriter.Writer, names []string, r usage.Row) {
 	for _, name := range names {
 		fmt.Fprint(w, name+"\t")
 	}
-	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.4f\n", r.Requests, r.Failed, r.Calls, r.InputTokens, r.CachedInputTokens,
+	fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.6f\n", r.Requests, r.Failed, r.Calls, r.InputTokens, r.CachedInputTokens,
 		r.OutputTokens, r.ReasoningTokens, r.CostUSD)
 }
 

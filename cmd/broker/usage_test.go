@@ -34,7 +34,7 @@ func TestUsage(t *testing.T) {
 	got := tool()
 	require.Equal(t, exitOK, got.code, got.err)
 	require.Regexp(t, `^PROVIDER +MODEL +REQUESTS +FAILED +CALLS +INPUT +CACHED +OUTPUT +REASONING +COST USD
-echo +echo +2 +0 +2 +\d+ +0 +\d+ +0 +0\.000\d
+echo +echo +2 +0 +2 +\d+ +0 +\d+ +0 +0\.000\d+
 $`, got.out)
 	today := time.Now().UTC().Format(time.DateOnly)
 	require.Regexp(t, `^day,tenant,feature,requests,failed,calls,input_tokens,cached_input_tokens,output_tokens,reasoning_tokens,estimated_calls,cost_usd

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -42,7 +43,7 @@ func Explain(ctx context.Context, env *Environment, nc *nats.Conn, req *llm.Requ
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := inForce(ctx, env, buckets.Features)
+	cfg, refused, err := inForce(ctx, env, buckets.Features)
 	if err != nil {
 		return nil, err
 	}
@@ -62,26 +63,30 @@ func Explain(ctx context.Context, env *Environment, nc *nats.Conn, req *llm.Requ
 	router.Load(cfg.Features)
 	d, err := router.Explain(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, refused)
 	}
 	return explanation(cfg, d), nil
 }
 
-// inForce is the configuration that a worker without a file would take.
-func inForce(ctx context.Context, env *Environment, bucket *kv.Bucket) (*config.Config, error) {
+// inForce is the configuration that a worker without a file would take. refused
+// is what it would leave out, nil if nothing.
+func inForce(ctx context.Context, env *Environment, bucket *kv.Bucket) (cfg *config.Config, refused, err error) {
 	parts, err := config.Load(ctx, bucket)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if parts.Empty() {
 		src, err := newSource(env, nil)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		parts = src.parts
 	}
-	cfg, _, _ := config.Adopt(nil, parts, nil) // a part that is refused is none that anybody is served by
-	return cfg, nil
+	cfg, _, problems := config.Adopt(nil, parts, nil)
+	if len(problems) > 0 {
+		refused = &config.Error{Problems: problems}
+	}
+	return cfg, refused, nil
 }
 
 // observer follows switches and breakers as a worker does.
