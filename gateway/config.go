@@ -16,7 +16,7 @@ type Config struct {
 	// returned.
 	Conn *nats.Conn
 
-	Keys *Keys // who may ask; nil asks nobody who he is, and then only loopback addresses are served
+	Keys Keyring // who may ask; nil asks nobody who he is, and then only loopback addresses are served
 
 	MaxTimeout   time.Duration // the longest a request may take; default 10m
 	Admission    time.Duration // a request that no worker takes is refused after this; default 5s
@@ -30,6 +30,14 @@ type Config struct {
 	Grace        time.Duration // what is in flight at shutdown may take this long; default 30s
 
 	Log *slog.Logger
+}
+
+// Keyring says whose an API key is. It may be used by many goroutines at once.
+type Keyring interface {
+	// Tenant returns the tenant of a key, which is empty in a fleet without
+	// tenants, and whether the key is known. It must take as long for one key as
+	// for another.
+	Tenant(secret string) (tenant string, ok bool)
 }
 
 // Validate reports the first setting that cannot apply.

@@ -20,6 +20,8 @@ const noTenant = "-"
 // long, so that a plain hash is enough.
 type Keys struct{ list []key }
 
+var _ Keyring = (*Keys)(nil)
+
 type key struct {
 	hash   [sha256.Size]byte
 	tenant string

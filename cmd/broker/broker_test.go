@@ -14,7 +14,7 @@ func TestHelpHasExamples(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"serve"}, {"ask"}, {"top"}, {"events"}, {"breakers"}, {"health"}, {"completion"}, {"flags"}, {"flags", "set"}, {"flags", "clear"},
 		{"jobs"}, {"jobs", "list"}, {"jobs", "show"}, {"jobs", "cancel"}, {"jobs", "replay"},
-		{"config"}, {"config", "check"}, {"config", "push"}, {"config", "show"}, {"provider-sim"}, {"demo"},
+		{"config"}, {"config", "check"}, {"config", "push"}, {"config", "show"}, {"provider-sim"}, {"demo"}, {"gateway"}, {"gateway", "key"},
 		{"conformance"}, {"conformance", "worker"}, {"conformance", "client"}, {"conformance", "schema"}, {"conformance", "asyncapi"},
 	} {
 		got := broker(t, nil, "", append(args, "--help")...)
@@ -67,6 +67,10 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"config"}, nil, exitUsage, `broker: broker config needs check, push, show or prices; see broker config --help`},
 		{[]string{"config", "check"}, nil, exitUsage, `broker: name a file, or set LLMBUS_CONFIG`},
 		{[]string{"config", "check", "/nowhere"}, nil, exitConfig, `broker: open /nowhere: no such file or directory`},
+		{[]string{"gateway", "key"}, nil, exitUsage, `broker: broker gateway key needs a tenant; see broker gateway key --help`},
+		{[]string{"gateway", "key", "a b"}, nil, exitUsage, `broker: entry 1: must be <tenant> sha256:<hex>, as broker gateway key prints it`},
+		{[]string{"gateway", "--http", "0.0.0.0:8080"}, nil, exitConfig, `broker: LLMBUS_HTTP: must be a loopback address, since no API keys are set`},
+		{[]string{"gateway"}, []string{"LLMBUS_HTTP_KEYS_FILE=/nowhere"}, exitFailure, `broker: LLMBUS_HTTP_KEYS_FILE: stat /nowhere: no such file or directory`},
 		{nil, []string{"LLMBUS_POOL=0"}, exitConfig, `broker: LLMBUS_POOL: must be 1 to 100000, not 0`},
 		{[]string{"ask", "default", "x"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},
 		{[]string{"top"}, []string{nobody}, exitNATS, `broker: connect to NATS at nats://127.0.0.1:1: `},

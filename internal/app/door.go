@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
-	"os"
 	"strings"
 
 	"github.com/llmbus/llmbus/gateway"
@@ -24,7 +24,7 @@ type door struct {
 	conn     *connection
 	server   *gateway.Server
 	listener net.Listener
-	keys     *gateway.Keys
+	keys     keyring // nil: nobody is asked who he is
 	fleet    *fleet.Watch
 	page     *page.Page
 	adminKey bool // the page has one
@@ -34,7 +34,7 @@ type door struct {
 func (a *App) newDoor(url string) (*door, error) {
 	d := &door{App: a}
 	var err error
-	if d.keys, err = a.env.httpKeys(); err != nil {
+	if d.keys, err = a.env.httpKeys(a.log); err != nil {
 		return nil, err
 	}
 	if d.conn, err = a.env.connect(url, "llmbus gateway "+a.name, a.log); err != nil {
@@ -124,24 +124,29 @@ func httpAddress(setting string) string {
 	return setting
 }
 
+// keyring is what the door needs of a list of API keys.
+type keyring interface {
+	gateway.Keyring
+	Len() int
+}
+
 // httpKeys are the API keys, nil for none.
-func (e *Environment) httpKeys() (*gateway.Keys, error) {
-	text, name := e.HTTPKeys, "LLMBUS_HTTP_KEYS"
-	if e.HTTPKeysFile != "" {
-		name = "LLMBUS_HTTP_KEYS_FILE"
-		data, err := os.ReadFile(e.HTTPKeysFile)
+func (e *Environment) httpKeys(log *slog.Logger) (keyring, error) {
+	switch {
+	case e.HTTPKeysFile != "":
+		f, err := newKeyFile(e.HTTPKeysFile, log)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("LLMBUS_HTTP_KEYS_FILE: %w", err)
 		}
-		text = string(data)
-	} else if text == "" {
-		return nil, nil
+		return f, nil
+	case e.HTTPKeys != "":
+		keys, err := gateway.ParseKeys(e.HTTPKeys)
+		if err != nil {
+			return nil, fmt.Errorf("LLMBUS_HTTP_KEYS: %w", err)
+		}
+		return keys, nil
 	}
-	keys, err := gateway.ParseKeys(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return keys, nil
+	return nil, nil
 }
 
 // refuseHTTP refuses what cannot apply of the door.

@@ -50,6 +50,10 @@ func TestEnvironmentRefusals(t *testing.T) {
 		{map[string]string{"TENANTS": "true", "TENANT_HEADER": "true"}, "LLMBUS_TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing"},
 		{map[string]string{"LISTEN": "0.0.0.0:4222"}, "LLMBUS_LISTEN: must be a loopback address, since the embedded server asks for no credentials; " +
 			"run a NATS server for others and set LLMBUS_NATS_URL"},
+		{map[string]string{"HTTP": "8080"}, "LLMBUS_HTTP: must be host:port, such as 127.0.0.1:8080"},
+		{map[string]string{"HTTP": "0.0.0.0:8080"}, "LLMBUS_HTTP: must be a loopback address, since no API keys are set; " +
+			"set LLMBUS_HTTP_KEYS_FILE (broker gateway key makes one)"},
+		{map[string]string{"HTTP": ":8080", "HTTP_KEYS": "a", "HTTP_KEYS_FILE": "b"}, "LLMBUS_HTTP_KEYS_FILE: cannot be set together with LLMBUS_HTTP_KEYS; keep one"},
 		{map[string]string{"LISTEN": "4222"}, "LLMBUS_LISTEN: must be host:port, such as 127.0.0.1:4222"},
 		{map[string]string{"KV_REPLICAS": "3"}, "LLMBUS_KV_REPLICAS: the embedded server is alone; set LLMBUS_NATS_URL, or remove it"},
 		{map[string]string{"NATS_CREDS": "/c"}, "LLMBUS_NATS_CREDS: is for a NATS server of your own; set LLMBUS_NATS_URL, or remove it"},

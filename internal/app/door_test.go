@@ -1,0 +1,91 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/llmbus/llmbus/gateway"
+	"github.com/llmbus/llmbus/internal/natstest"
+	"github.com/llmbus/llmbus/internal/sim/simtest"
+)
+
+// completion asks the door of a process over HTTP.
+func (p *process) completion(t *testing.T, key string, stream bool) (status int, body string) {
+	t.Helper()
+	url := regexp.MustCompile(`http://[0-9.:]+/v1`).FindString(p.out.String())
+	ask := `{"model":"default","messages":[{"role":"user","content":"hello"}]}`
+	if stream {
+		ask = strings.TrimSuffix(ask, "}") + `,"stream":true}`
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/chat/completions", strings.NewReader(ask))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode, string(text)
+}
+
+// TestAPIKeysChangeWithoutARestart takes a key back, gives another, and spoils
+// the file.
+func TestAPIKeysChangeWithoutARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	give := func(tenant string) (secret string) {
+		secret, line, err := gateway.NewKey(tenant)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, []byte(line), 0o600))
+		return secret
+	}
+	first := give("-")
+	env := joining(natstest.ListenServer(t))
+	env.HTTP, env.HTTPKeysFile = "127.0.0.1:0", path
+	p := start(t, env, echoConfig)
+	status, body := p.completion(t, first, false)
+	require.Equal(t, 200, status)
+	require.Contains(t, body, `"content":"echo: hello"`)
+
+	second := give("-")
+	asked := func(key string) int { status, _ := p.completion(t, key, false); return status }
+	require.Eventually(t, func() bool { return asked(second) == 200 }, patience, 50*time.Millisecond)
+	require.Equal(t, 401, asked(first), "it was taken back")
+
+	require.NoError(t, os.WriteFile(path, []byte(second), 0o600))
+	require.Eventually(t, func() bool {
+		return asked(second) == 200 && strings.Contains(p.log.String(), "the keys before stay in force")
+	}, patience, 50*time.Millisecond)
+	require.NotContains(t, p.log.String(), second)
+	require.NoError(t, os.Remove(path))
+	require.Equal(t, 200, asked(second))
+	p.ended(t)
+}
+
+// TestShutdownLetsAnswersOverHTTPEnd stops door and worker together.
+func TestShutdownLetsAnswersOverHTTPEnd(t *testing.T) {
+	srv, provider := natstest.ListenServer(t), simtest.Start(t)
+	env := joining(srv)
+	env.HTTP = "127.0.0.1:0"
+	p := start(t, env, overSim(provider, "sim-ok-t12-g30ms"))
+	answers := make(chan string, 2)
+	for _, stream := range []bool{false, true} {
+		go func() {
+			_, body := p.completion(t, "", stream)
+			answers <- body
+		}()
+	}
+	require.Eventually(t, func() bool { return provider.Stats().InFlight == 2 }, patience, tick)
+	p.ended(t)
+	for range 2 {
+		require.Contains(t, <-answers, `"finish_reason":"stop"`)
+	}
+}
