@@ -17,10 +17,12 @@ type result struct {
 	P99      float64 `json:"p99_us"`
 	First50  float64 `json:"first_p50_us"`
 	First99  float64 `json:"first_p99_us"`
-	CPU      float64 `json:"cpu_us_per_request"` // of the worker and its NATS server
+	CPU      float64 `json:"cpu_us_per_request"`    // of the worker and its NATS server
+	Worker   float64 `json:"worker_us_per_request"` // of the worker alone
 	CPUToken float64 `json:"cpu_us_per_token"`
 	Peak     float64 `json:"peak_rss_kib"`   // of the same
-	Idle     float64 `json:"kib_per_stream"` // of the worker alone
+	Own      float64 `json:"worker_rss_kib"` // of the worker alone
+	Idle     float64 `json:"kib_per_stream"` // the same
 }
 
 const warmUp = 500 * time.Millisecond
@@ -68,6 +70,10 @@ func measure(ctx context.Context, s side, sc scenario, span time.Duration) (r re
 	if err != nil {
 		return r, err
 	}
+	alone, err := cpuTime([]int{s.worker})
+	if err != nil {
+		return r, err
+	}
 	begun := time.Now()
 	got, err := c.drive(ctx, sc, span)
 	if err != nil {
@@ -78,7 +84,15 @@ func measure(ctx context.Context, s side, sc scenario, span time.Duration) (r re
 	if err != nil {
 		return r, err
 	}
+	own, err := cpuTime([]int{s.worker})
+	if err != nil {
+		return r, err
+	}
 	r = summary(got, took, after-before)
+	r.Worker = micros(own-alone) / float64(max(1, len(got)))
+	if r.Own, err = peak([]int{s.worker}); err != nil {
+		return r, err
+	}
 	r.Peak, err = peak(s.pids)
 	return r, err
 }

@@ -22,8 +22,10 @@ var figures = []figure{
 	{"first p50", func(r result) float64 { return r.First50 }},
 	{"first p99", func(r result) float64 { return r.First99 }},
 	{"CPU µs/request", func(r result) float64 { return r.CPU }},
+	{"of the worker", func(r result) float64 { return r.Worker }},
 	{"CPU µs/token", func(r result) float64 { return r.CPUToken }},
 	{"peak KiB", func(r result) float64 { return r.Peak }},
+	{"of the worker", func(r result) float64 { return r.Own }},
 	{"KiB/stream", func(r result) float64 { return r.Idle }},
 }
 
