@@ -137,11 +137,24 @@ func (r *run) acquire(ctx context.Context, t *Target) (breaker.Permit, error) {
 	return permit, err
 }
 
-// attempt makes one call, books it and tells the breaker.
+// attempt makes one call, books it and tells the breaker. What is below it on the
+// stack stays there as long as a stream lasts, so its parts have frames of their
+// own.
 func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *provider.Failure) {
 	ctx = r.env.followers.attemptBegan(ctx, r.req, t)
 	ctx, leave := r.env.calls.enter(ctx, r.req, t)
 	defer leave()
+	r.open(t)
+	began, allowed := time.Now(), r.room(ctx, t)
+	resp, err := r.survive(ctx, t, do)
+	failure := r.book(t, resp, err, time.Since(began))
+	r.env.followers.attemptEnded(ctx, r.req, r.booked())
+	r.report(ctx, t, failure, allowed)
+	return resp, failure
+}
+
+// open begins the record of a call.
+func (r *run) open(t *Target) {
 	if r.served != nil && r.served != t {
 		r.emit(EventFailoverAttempted, t)
 	}
@@ -149,12 +162,15 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	r.calls[t]++
 	r.notes.called(t)
 	r.attempts = append(r.attempts, llm.Attempt{Provider: t.Provider, Model: t.Model, Breaker: string(r.permit.State())})
-	began, allowed := time.Now(), r.room(ctx, t)
+}
 
-	resp, err := r.survive(ctx, t, do)
-	booked := &r.attempts[len(r.attempts)-1]
-	booked.MS = time.Since(began).Milliseconds()
-	failure := r.classify(err)
+// booked is the record of the call under way, or of the last one.
+func (r *run) booked() *llm.Attempt { return &r.attempts[len(r.attempts)-1] }
+
+// book completes the record of a call and says how it failed, if it did.
+func (r *run) book(t *Target, resp *llm.Response, err error, took time.Duration) *provider.Failure {
+	booked, failure := r.booked(), r.classify(err)
+	booked.MS = took.Milliseconds()
 	if failure == nil && resp.Usage == nil {
 		resp.Usage = estimate(r.req, len(resp.Content)+len(resp.Reasoning))
 	}
@@ -164,9 +180,7 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	book(booked, t, resp, failure)
 	r.notes.outcome(t, booked.Class)
 	r.tab.called(booked)
-	r.env.followers.attemptEnded(ctx, r.req, booked)
-	r.report(ctx, t, failure, allowed)
-	return resp, failure
+	return failure
 }
 
 // classify names a failure after text was seen for what it is to the caller,

@@ -92,12 +92,14 @@ func (c Commit) reached(size int, age time.Duration) bool {
 // commit releases what was held. From here on there is no silent change of
 // target.
 func (s *attemptStream) commit() bool {
-	start := llm.Frame{Type: llm.FrameStart, Provider: s.target.Provider, Model: s.target.Model}
-	for _, f := range append([]llm.Frame{start}, s.held...) {
-		if !s.forward(f) {
+	if !s.forward(llm.Frame{Type: llm.FrameStart, Provider: s.target.Provider, Model: s.target.Model}) {
+		return false
+	}
+	for i := range s.held {
+		if !s.forward(s.held[i]) {
 			return false
 		}
-		s.visible = s.visible || f.Visible()
+		s.visible = s.visible || s.held[i].Visible()
 	}
 	s.held = nil
 	return true

@@ -114,14 +114,19 @@ func (w *Writer) Write(f llm.Frame) error {
 func (w *Writer) put(f llm.Frame) error {
 	err := w.publish(f)
 	if errors.Is(err, nats.ErrMaxPayload) {
-		head, tail, ok := split(f)
-		if !ok {
-			return err
-		}
-		return errors.Join(w.put(head), w.put(tail))
+		return w.putHalves(f, err)
 	}
 	w.sent.Add(&f)
 	return err
+}
+
+// putHalves publishes a frame that was too large, or returns why it could not be.
+func (w *Writer) putHalves(f llm.Frame, why error) error {
+	head, tail, ok := split(f)
+	if !ok {
+		return why
+	}
+	return errors.Join(w.put(head), w.put(tail))
 }
 
 // end sends what no frame has shown yet, then the Response without what frames

@@ -6,9 +6,9 @@ import (
 	"github.com/llmbus/llmbus/internal/scan"
 )
 
-// plainAnswer reads a whole answer that is nothing but one text, as most are. ok
-// is false for every other body, and for one with a field that this function
-// does not know to be without meaning: those are decoded in full.
+// plainAnswer reads a whole answer that is nothing but one text, as most are, or
+// a chunk of one. ok is false for every other body, and for one with a field that
+// this function does not know to be without meaning: those are decoded in full.
 func plainAnswer(data []byte) (body completion, ok bool) {
 	if scan.Check(data) != nil {
 		return body, false
@@ -33,46 +33,51 @@ func plainAnswer(data []byte) (body completion, ok bool) {
 	}) || choices == nil {
 		return body, false
 	}
-	n := 0
+	body.Choices = make([]choice, 0, 1)
 	list, err := scan.Elements(choices, func(_ int, value []byte) error {
-		if n++; n > 1 {
+		var c choice
+		if len(body.Choices) > 0 || !c.plain(value) {
 			return errNotPlain
 		}
-		body.Choices = make([]choice, 1)
-		ok = body.Choices[0].plain(value)
+		body.Choices = append(body.Choices, c)
 		return nil
 	})
-	ok = ok && list && err == nil && n == 1
+	ok = list && err == nil
 	if ok && usage != nil && !isNull(usage) {
 		body.Usage = new(chatUsage)
 		ok = body.Usage.plain(usage)
 	}
-	return body, ok
+	return body, ok && (len(body.Choices) > 0 || body.Usage != nil)
 }
 
-// plain reads a choice whose message has a text and no other meaning.
+// plain reads a choice that has a text, perhaps an empty one, and no other
+// meaning.
 func (c *choice) plain(raw []byte) bool {
 	var said []byte
-	if !members(raw, func(key, value []byte) bool {
+	return members(raw, func(key, value []byte) bool {
 		switch string(key) {
 		case "index":
 			return string(value) == "0"
 		case "message":
-			return once(&said, value)
+			c.Message = new(message)
+			return once(&said, value) && c.Message.plain(value)
+		case "delta":
+			c.Delta = new(message)
+			return once(&said, value) && c.Delta.plain(value)
 		case "finish_reason":
 			return str(&c.FinishReason, value)
 		case "logprobs", "stop_reason", "token_ids", "matched_stop", "native_finish_reason":
 			return true
 		}
 		return false
-	}) || said == nil {
-		return false
-	}
-	c.Message = new(message)
-	return members(said, func(key, value []byte) bool {
+	}) && said != nil
+}
+
+func (m *message) plain(raw []byte) bool {
+	return members(raw, func(key, value []byte) bool {
 		switch string(key) {
 		case "content":
-			return str(&c.Message.Content.text, value)
+			return str(&m.Content.text, value)
 		case "role", "annotations", "audio":
 			return true
 		case "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content":
@@ -131,13 +136,16 @@ func once(into *[]byte, value []byte) bool {
 	return true
 }
 
-// str takes a string that is not empty, a single time.
+// str takes a string, a single time; null is an empty one.
 func str(into *string, value []byte) bool {
-	if value[0] != '"' || *into != "" {
+	if *into != "" {
 		return false
 	}
-	*into = scan.Unquote(value)
-	return *into != ""
+	if value[0] == '"' {
+		*into = scan.Unquote(value)
+		return true
+	}
+	return isNull(value)
 }
 
 // count takes a whole number, a single time.

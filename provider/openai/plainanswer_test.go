@@ -18,14 +18,21 @@ func TestPlainAnswer(t *testing.T) {
 		`{"choices":[{"message":{"content":"x"}}]}`,
 		`{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"length"}],"usage":null}`,
 		`{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens_details":null,"total_tokens":1}}`,
+		`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}],"usage":null}`,
+		`{"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}`,
+		`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
+		`{"choices":[{"message":{"content":null}}]}`,
+		`{"choices":[{"message":{"content":"","content":"x"}}]}`,
 	} {
 		_, ok := plainAnswer([]byte(data))
 		require.True(t, ok, data)
 		sameAsDecoded(t, []byte(data))
 	}
 	for _, data := range []string{
-		`{"choices":[{"message":{"content":null}}]}`,
-		`{"choices":[{"message":{"content":""}}]}`,
+		`{"choices":[{"message":{"content":"x","content":null}}]}`,
+		`{"choices":[{"message":{"content":"x"},"delta":{}}]}`,
+		`{"choices":[{"index":0,"finish_reason":"stop"}]}`,
+		`{"choices":[],"usage":null}`,
 		`{"choices":[{"message":{"content":"x","tool_calls":[{"id":"1"}]}}]}`,
 		`{"choices":[{"message":{"content":"x","reasoning_content":"y"}}]}`,
 		`{"choices":[{"message":{"content":"x","Content":"y"}}]}`,
@@ -47,6 +54,8 @@ func TestPlainAnswer(t *testing.T) {
 // What the short way takes, the long way takes for the same answer.
 func FuzzPlainAnswer(f *testing.F) {
 	f.Add([]byte(wholeAnswer))
+	f.Add([]byte(chunk(`{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}`)))
+	f.Add([]byte(`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":2}}}`))
 	f.Fuzz(sameAsDecoded)
 }
 

@@ -19,21 +19,29 @@ type gunzip struct {
 // Read decides by the first two bytes, and then only passes on.
 func (g *gunzip) Read(p []byte) (int, error) {
 	if g.next == nil {
-		magic := make([]byte, 2)
-		n, err := io.ReadFull(g.src, magic)
-		if n == 0 {
+		if err := g.begin(); err != nil {
 			return 0, err
-		}
-		g.next = io.MultiReader(bytes.NewReader(magic[:n]), g.src)
-		if string(magic) == "\x1f\x8b" {
-			unzipped, err := gzip.NewReader(g.next)
-			if err != nil {
-				return 0, err
-			}
-			g.next = unzipped
 		}
 	}
 	return g.next.Read(p)
+}
+
+func (g *gunzip) begin() error {
+	magic := make([]byte, 2)
+	n, err := io.ReadFull(g.src, magic)
+	if n == 0 {
+		return err
+	}
+	whole := io.MultiReader(bytes.NewReader(magic[:n]), g.src)
+	if string(magic) != "\x1f\x8b" {
+		g.next = whole
+		return nil
+	}
+	unzipped, err := gzip.NewReader(whole)
+	if err == nil {
+		g.next = unzipped
+	}
+	return err
 }
 
 // bounded fails with ErrTooLong instead of reading past its limit. It counts
