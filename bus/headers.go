@@ -12,21 +12,25 @@ import (
 
 // headers of a reply, a first or a last frame. resp and e may be nil.
 func headers(id string, resp *llm.Response, e *llm.Error) nats.Header {
-	h := nats.Header{}
+	h, values := make(nats.Header, 4), make([]string, 0, 4) // at most one value each, in one place
+	set := func(name, value string) {
+		values = append(values, value)
+		h[name] = values[len(values)-1 : len(values) : len(values)]
+	}
 	if id != "" {
-		h[subjects.HeaderRequestID] = []string{id}
+		set(subjects.HeaderRequestID, id)
 	}
 	if resp != nil {
 		if resp.Provider != "" {
-			h[subjects.HeaderProvider] = []string{resp.Provider}
+			set(subjects.HeaderProvider, resp.Provider)
 		}
-		h[subjects.HeaderServedBy] = []string{string(resp.ServedBy)}
+		set(subjects.HeaderServedBy, string(resp.ServedBy))
 	}
 	if e != nil {
-		h[subjects.HeaderError] = []string{e.Error()}
-		h[subjects.HeaderErrorCode] = []string{strconv.Itoa(e.Code.Status())}
+		set(subjects.HeaderError, e.Error())
+		set(subjects.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
 		if e.RetryAfterMS > 0 {
-			h[subjects.HeaderRetryAfter] = []string{strconv.FormatInt((e.RetryAfterMS+999)/1000, 10)}
+			set(subjects.HeaderRetryAfter, strconv.FormatInt((e.RetryAfterMS+999)/1000, 10))
 		}
 	}
 	return h

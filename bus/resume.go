@@ -47,6 +47,10 @@ func (w *Worker) unused(ctx context.Context, j *admitted) error {
 	if j.capture == "" {
 		return nil
 	}
+	return w.unusedCapture(ctx, j)
+}
+
+func (w *Worker) unusedCapture(ctx context.Context, j *admitted) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	for data, err := range w.cfg.Replay.Read(ctx, j.capture) {

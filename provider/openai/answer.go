@@ -35,6 +35,9 @@ func (a *answer) text(piece string) error {
 	if piece == "" {
 		return nil
 	}
+	if a.more == nil {
+		return a.send(a.Text(piece))
+	}
 	return a.piece([]byte(piece))
 }
 

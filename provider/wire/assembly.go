@@ -15,6 +15,7 @@ import (
 // frames, so that both ways end in the same Response. The zero value is ready;
 // it serves one answer.
 type Assembly struct {
+	first           string // the text while it is one piece, as that of most whole answers is
 	text, reasoning strings.Builder
 	shown           int // bytes of text that frames were made for
 	calls           []*pendingCall
@@ -27,23 +28,46 @@ type pendingCall struct {
 
 // Text adds visible text.
 func (a *Assembly) Text(piece string) llm.Frame {
+	if a.said() == "" {
+		a.first = piece
+		return a.Unshown()
+	}
+	a.gather()
 	a.text.WriteString(piece)
 	return a.Unshown()
 }
 
 // Hold adds visible text whose frame is not made yet, since more of it is at
 // hand; see Unshown.
-func (a *Assembly) Hold(piece []byte) { a.text.Write(piece) }
+func (a *Assembly) Hold(piece []byte) {
+	a.gather()
+	a.text.Write(piece)
+}
+
+// gather makes room for a further piece.
+func (a *Assembly) gather() {
+	a.text.WriteString(a.first)
+	a.first = ""
+}
+
+// said is the text so far.
+func (a *Assembly) said() string {
+	if a.first != "" {
+		return a.first
+	}
+	return a.text.String() // no copy: what was written does not change
+}
 
 // Unshown is the frame for the text that no frame shows yet. Without any it has
 // no type.
 func (a *Assembly) Unshown() llm.Frame {
-	if a.shown == a.text.Len() {
+	text := a.said()
+	if a.shown == len(text) {
 		return llm.Frame{}
 	}
-	text := a.text.String()[a.shown:] // no copy: what was written does not change
-	a.shown = a.text.Len()
-	return llm.Frame{Type: llm.FrameDelta, Text: text}
+	f := llm.Frame{Type: llm.FrameDelta, Text: text[a.shown:]}
+	a.shown = len(text)
+	return f
 }
 
 // Reasoning adds thinking.
@@ -91,12 +115,12 @@ func argumentText(raw json.RawMessage) string {
 func (a *Assembly) HasArguments(index int) bool { return a.calls[index].arguments.Len() > 0 }
 
 // Empty reports whether there is neither text nor a call.
-func (a *Assembly) Empty() bool { return a.text.Len() == 0 && len(a.calls) == 0 }
+func (a *Assembly) Empty() bool { return a.said() == "" && len(a.calls) == 0 }
 
 // Response is the answer so far. A call without arguments has {}, and an
 // answer that stopped with calls has stopped for them, whatever it says.
 func (a *Assembly) Response(finish llm.FinishReason) *llm.Response {
-	r := &llm.Response{Content: a.text.String(), Reasoning: a.reasoning.String(), FinishReason: finish}
+	r := &llm.Response{Content: a.said(), Reasoning: a.reasoning.String(), FinishReason: finish}
 	for _, c := range a.calls {
 		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{
 			ID: c.id, Name: c.name, Arguments: cmp.Or(strings.TrimSpace(c.arguments.String()), "{}"),
