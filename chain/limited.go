@@ -125,6 +125,7 @@ func (s *limited) refuse(ctx context.Context, req *llm.Request, err error) error
 type tab struct {
 	grant    Grant
 	expected *expectation
+	prompt   int64 // tokens that it is expected to be of
 	used     Use
 }
 
@@ -133,7 +134,8 @@ func (b *tab) cover(ctx context.Context, req *llm.Request, t *Target) error {
 	if b == nil {
 		return nil
 	}
-	u := b.expected.call(req, t)
+	b.prompt = promptTokens(req)
+	u := b.expected.call(req, t, b.prompt)
 	return b.grant.Cover(ctx, Use{Calls: b.used.Calls + 1, Tokens: b.used.Tokens + value(u.InputTokens) + value(u.OutputTokens), USD: b.used.USD + t.Price.of(u)})
 }
 
@@ -146,7 +148,7 @@ func (b *tab) called(a *llm.Attempt) {
 	b.used.USD += a.CostUSD
 	if a.Usage != nil {
 		b.used.Tokens += value(a.Usage.InputTokens) + value(a.Usage.OutputTokens)
-		b.expected.saw(value(a.Usage.OutputTokens))
+		b.expected.saw(b.prompt, a.Usage)
 	}
 }
 

@@ -145,16 +145,19 @@ func TestATargetThatIsTooDearIsPassedOver(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 0}, rig.counts())
 }
 
-// Without max_tokens the longest answer of late is reserved.
-func TestReservationsLearnFromAnswers(t *testing.T) {
+// Without max_tokens the longest answer of late is reserved, and prompts that
+// come to more tokens than their bytes tell are expected to do so again.
+func TestReservationsLearnFromCalls(t *testing.T) {
 	p := rich()
-	rig := limitedRig(t, p, func(f *chain.Feature) { f.Targets[0].Can.MaxOutputTokens = 0 }, fake.New(used(1, 5000), used(1, 1800), used(1, 1)))
+	rig := limitedRig(t, p, func(f *chain.Feature) { f.Targets[0].Can.MaxOutputTokens = 0 },
+		fake.New(used(1, 5000), used(18, 1800), used(1, 1), fake.Step{Pieces: []string{"x"}}, used(1, 1)))
 	var reserved []int64
-	for range 3 {
+	for range 5 {
 		require.Nil(t, complete(t.Context(), rig, ask()).err)
 		reserved = append(reserved, p.held.Tokens)
 	}
-	require.Equal(t, []int64{9 + 1024, 9 + 5000, 9 + 4900}, reserved)
+	const prompt = 9 // of "hi"
+	require.Equal(t, []int64{prompt + 1024, prompt + 5000, 2*prompt + 4900, prompt + 8 + 4747, prompt + 8 + 4599}, reserved)
 }
 
 // Whatever ends a request, its grant is settled once.

@@ -6,13 +6,16 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/limits"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/subjects"
 )
 
 // all is every kind of limit at once, for the tenant and for the feature.
@@ -103,4 +106,20 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// BenchmarkCounter is the floor: one increment of one counter on the server, by
+// 64 callers over one connection.
+func BenchmarkCounter(b *testing.B) {
+	f := benchFleet(b, 1, all(1e9))
+	_, err := f.workers[0].Admit(b.Context(), request) // makes the stream
+	require.NoError(b, err)
+	subject := subjects.LimitCounter(subjects.LimitKey("day", "bench", "", "requests"), 1)
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_, err := f.workers[0].conn.RequestMsg(&nats.Msg{Subject: subject, Header: nats.Header{"Nats-Incr": {"1"}}}, 10*time.Second)
+			require.NoError(b, err)
+		}
+	})
 }

@@ -58,3 +58,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func FuzzLimitCounter(f *testing.F) {
+	f.Add("acme", "support", int64(7))
+	f.Add("", "", int64(-1))
+	f.Add("a.b*>", "=", int64(1<<62))
+	f.Fuzz(func(t *testing.T, tenant, feature string, number int64) {
+		key := subjects.LimitKey("minute", tenant, feature, "tokens")
+		subject := subjects.LimitCounter(key, number)
+		require.Equal(t, 7, strings.Count(subject, ".")+1)
+		got, n, ok := subjects.ParseLimitCounter(subject)
+		require.True(t, ok)
+		require.Equal(t, key, got)
+		require.Equal(t, number, n)
+		w, te, fe, kind, ok := subjects.ParseLimitKey(got)
+		require.True(t, ok)
+		require.Equal(t, []string{"minute", tenant, feature, "tokens"}, []string{w, te, fe, kind})
+		te, fe, ok = subjects.ParseSlotKey(subjects.SlotKey(tenant, feature))
+		require.True(t, ok)
+		require.Equal(t, []string{tenant, feature}, []string{te, fe})
+	})
+}
