@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/model/textparse"
@@ -76,6 +77,14 @@ func alerts(t *testing.T) (queries []query) {
 		}
 	}
 	return queries
+}
+
+// TestTheExampleOfAScrapeIsGood reads it as Prometheus does.
+func TestTheExampleOfAScrapeIsGood(t *testing.T) {
+	cfg, err := config.LoadFile("../prometheus/prometheus.yml", false, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.Equal(t, []string{"../prometheus/alerts.yaml"}, cfg.RuleFiles)
+	require.Equal(t, "llmbus", cfg.ScrapeConfigs[0].JobName, "the dashboard's default")
 }
 
 // sample is one series of a scrape.

@@ -160,3 +160,21 @@ func gatewayAlone(t *testing.T, env *app.Environment) *lines {
 	})
 	return out
 }
+
+// TestMetricsDuringAnOutage come all the same, without what nobody knows.
+func TestMetricsDuringAnOutage(t *testing.T) {
+	srv := natstest.ListenServer(t)
+	env := joining(srv)
+	env.Metrics, env.ShutdownGrace = "127.0.0.1:0", 0
+	p := start(t, env, echoConfig)
+	url := metricsURL(t, p)
+	scraped(t, url, `llmbus_jobs_pending 0`)
+	srv.Stop()
+	require.Eventually(t, func() bool { // figures that are a moment old are shared
+		text := scrape(t, url)
+		return !strings.Contains(text, "llmbus_jobs_pending") && strings.Contains(text, "llmbus_worker_slots 256")
+	}, patience, 20*tick)
+	srv.Restart()
+	scraped(t, url, `llmbus_jobs_pending 0`)
+	p.ended(t)
+}
