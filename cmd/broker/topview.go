@@ -253,17 +253,17 @@ func pair(l fleet.Latency) string {
 
 // span is a duration as people say it.
 func span(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
+	d := (time.Duration(ms) * time.Millisecond).Round(time.Second)
 	switch {
 	case d < time.Minute:
-		return d.Round(time.Second).String()
+		return fmt.Sprintf("%ds", d/time.Second)
 	case d < time.Hour:
-		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
 	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-var blocks = []rune("▁▂▃▄▅▆▇█")
+const blocks = "▁▂▃▄▅▆▇█"
 
 // sparkline draws the ended requests of the last minute.
 func sparkline(series []fleet.Second) string {
@@ -273,12 +273,13 @@ func sparkline(series []fleet.Second) string {
 		most = max(most, s.Ended)
 	}
 	var b strings.Builder
+	levels := []rune(blocks)
 	for _, s := range series {
 		level := 0
 		if s.Ended > 0 {
-			level = 1 + int(s.Ended*int64(len(blocks)-2)/most)
+			level = 1 + int(s.Ended*int64(len(levels)-2)/most)
 		}
-		b.WriteRune(blocks[level])
+		b.WriteRune(levels[level])
 	}
 	return b.String()
 }

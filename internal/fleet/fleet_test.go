@@ -39,9 +39,10 @@ func TestViewGolden(t *testing.T) {
 		natstest.Advance(500 * time.Millisecond)
 		for i := range 10 {
 			s.event("request_started", fmt.Sprintf(`"request_id":"r%d","feature":"support"`, i))
-			s.event("request_succeeded", fmt.Sprintf(`"request_id":"r%d","feature":"support","ms":%d,"first_token_ms":40,"cost_usd":0.25,"attempts":1`, i, 100+i))
+			s.event("request_succeeded", fmt.Sprintf(`"request_id":"r%d","feature":"support","provider":"primary","model":"model-a","ms":%d,"first_token_ms":40,"cost_usd":0.25,"attempts":1`, i, 100+i))
 		}
-		s.event("failover_succeeded", `"request_id":"r1","feature":"support","provider":"backup","model":"vendor/model.b","attempts":2`)
+		s.event("request_succeeded", `"request_id":"r10","feature":"support","provider":"backup","model":"vendor/model.b","ms":300,"attempts":2`)
+		s.event("failover_succeeded", `"request_id":"r10","feature":"support","provider":"backup","model":"vendor/model.b","attempts":2`)
 		natstest.Advance(time.Second)
 		s.event("request_failed", `"request_id":"r11","feature":"support","code":"unavailable","ms":7,"attempts":2,"class":"unavailable"`)
 		natstest.Advance(2 * time.Second)

@@ -35,16 +35,15 @@ func newTraffic(now time.Time, seconds int) *traffic {
 	return t
 }
 
-// count takes an event of a request.
-func (t *traffic) count(e *Event, now time.Time) {
-	switch e.Name {
-	case chain.EventRequestSucceeded, chain.EventRequestFailed, chain.EventFailoverSucceeded:
-	default:
+// count takes an event. elsewhere says that it is of an answer that did not come
+// from the feature's first target.
+func (t *traffic) count(e *Event, elsewhere bool, now time.Time) {
+	if e.Name != chain.EventRequestSucceeded && e.Name != chain.EventRequestFailed {
 		return
 	}
-	t.second(now).count(e)
+	t.second(now).count(e, elsewhere)
 	if f := t.feature(e.Feature); f != nil {
-		f.second(now).count(e)
+		f.second(now).count(e, elsewhere)
 	}
 }
 
@@ -69,20 +68,19 @@ func (t *traffic) second(now time.Time) *second {
 
 func (t *traffic) since(now time.Time) int64 { return int64(now.Sub(t.began) / time.Second) }
 
-func (s *second) count(e *Event) {
-	switch e.Name {
-	case chain.EventFailoverSucceeded:
-		s.rescued++
-		return
-	case chain.EventRequestFailed:
-		s.failed++
-	default:
-		s.total.add(e.MS)
-		if e.FirstTokenMS > 0 {
-			s.first.add(e.FirstTokenMS)
-		}
-	}
+func (s *second) count(e *Event, elsewhere bool) {
 	s.ended++
+	if e.Name == chain.EventRequestFailed {
+		s.failed++
+		return
+	}
+	if elsewhere {
+		s.rescued++
+	}
+	s.total.add(e.MS)
+	if e.FirstTokenMS > 0 {
+		s.first.add(e.FirstTokenMS)
+	}
 }
 
 // last merges the whole seconds before now, n at most, and says how many the

@@ -39,12 +39,12 @@ func TestTrafficForgetsWhatIsOld(t *testing.T) {
 	tr.features = map[string]*traffic{}
 	for i := range 300 {
 		at := start.Add(time.Duration(i)*time.Second + 500*time.Millisecond)
-		for range 4 {
-			tr.count(&Event{Name: "request_succeeded", Feature: "f", MS: 10}, at)
+		for i := range 4 {
+			tr.count(&Event{Name: "request_succeeded", Feature: "f", MS: 10}, i == 0, at)
 		}
-		tr.count(&Event{Name: "request_failed", Feature: "f", MS: 10}, at)
-		tr.count(&Event{Name: "failover_succeeded", Feature: "f"}, at)
-		tr.count(&Event{Name: "request_started", Feature: "f"}, at)
+		tr.count(&Event{Name: "request_failed", Feature: "f", MS: 10}, false, at)
+		tr.count(&Event{Name: "failover_succeeded", Feature: "f"}, true, at)
+		tr.count(&Event{Name: "request_started", Feature: "f"}, true, at)
 	}
 	now := start.Add(300 * time.Second)
 	v := tr.view(now)
@@ -67,7 +67,7 @@ func TestTrafficIsBounded(t *testing.T) {
 	var n notable
 	for i := range 10_000 {
 		e := &Event{Name: "request_failed", RequestID: fmt.Sprint(i), Feature: fmt.Sprintf("f%d", i)}
-		tr.count(e, now)
+		tr.count(e, false, now)
 		n.take(e, now.Add(time.Duration(i)))
 		n.take(&Event{Name: "circuit_opened", Breaker: fmt.Sprint(i)}, now.Add(time.Duration(i)))
 	}
@@ -150,7 +150,7 @@ func FuzzEvent(f *testing.F) {
 		tr := newTraffic(now, kept)
 		tr.features = map[string]*traffic{}
 		var n notable
-		tr.count(e, now.Add(time.Duration(rand.Int64N(1e12))))
+		tr.count(e, true, now.Add(time.Duration(rand.Int64N(1e12))))
 		n.take(e, now)
 		require.LessOrEqual(t, len(e.Name)+len(e.Reason)+len(e.Feature), 3*maxText)
 		tr.view(now.Add(time.Hour))

@@ -50,7 +50,7 @@ type Feature struct {
 	PerSec   float64  `json:"requests_per_second"` // that ended, over the last 10 s
 	Requests int64    `json:"requests"`            // that ended, over the last minute
 	Failed   int64    `json:"failed"`              // of these
-	Rescued  int64    `json:"failovers"`           // of these, answered by another target than the first that was asked
+	Rescued  int64    `json:"failovers"`           // of these, answered by another target than the first, which failed or was skipped
 	P95MS    *int64   `json:"p95_ms"`              // whole answers; null: none
 }
 
@@ -115,7 +115,7 @@ type Traffic struct {
 	PerSec     float64  `json:"requests_per_second"` // that ended, over the last 10 s
 	Requests   int64    `json:"requests"`            // that ended, over the last minute, as below
 	Failed     int64    `json:"failed"`
-	Rescued    int64    `json:"failovers"`   // answered by another target than the first that was asked
+	Rescued    int64    `json:"failovers"`   // answered by another target than the feature's first
 	FirstToken Latency  `json:"first_token"` // of streams
 	Total      Latency  `json:"total"`       // of answers
 	Missed     int64    `json:"missed"`      // events that were not counted, since the watch began

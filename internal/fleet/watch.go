@@ -43,7 +43,8 @@ type Watch struct {
 	breakers *kv.Mirror // nil until the buckets are found, as is flags
 	flags    *kv.Mirror
 	workers  map[string]*worker
-	features []Feature // as last known
+	features []Feature         // as last known
+	first    map[string]Target // of each feature, by its name
 	traffic  *traffic
 	cost     spending
 	totals   *Cost // nil while they cannot be read
@@ -63,7 +64,7 @@ func New(c Config) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{conn: c.Conn, js: js, interval: c.Interval, onChange: c.OnChange, kick: make(chan struct{}, 1), workers: map[string]*worker{},
+	w := &Watch{conn: c.Conn, js: js, interval: c.Interval, onChange: c.OnChange, kick: make(chan struct{}, 1), workers: map[string]*worker{}, first: map[string]Target{},
 		asked: map[Part]bool{}, ready: make(chan struct{})}
 	if w.interval == 0 {
 		w.interval = defaultInterval
@@ -151,7 +152,8 @@ func (w *Watch) hear(ctx context.Context) error {
 func (w *Watch) take(e *Event, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.traffic.count(e, now)
+	first, known := w.first[e.Feature]
+	w.traffic.count(e, known && e.Provider != "" && first != Target{Provider: e.Provider, Model: e.Model}, now)
 	w.notable.take(e, now)
 	w.cost.add(e.CostUSD, now)
 }

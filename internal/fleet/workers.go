@@ -16,7 +16,8 @@ import (
 
 const (
 	maxWorkers = 1000
-	missing    = 3 // questions without an answer make a worker silent
+	maxKnown   = 10_000 // features whose first target is known
+	missing    = 3      // questions without an answer make a worker silent
 	forgotten  = 30 * time.Second
 )
 
@@ -92,6 +93,11 @@ func (w *Watch) answered(msg *nats.Msg, now time.Time) {
 	r.Worker = clip(name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, f := range r.Details.Features {
+		if len(f.Targets) > 0 && (len(w.first) < maxKnown || w.first[f.Name] != Target{}) {
+			w.first[f.Name] = targetOf(f.Targets[0])
+		}
+	}
 	if len(w.workers) < maxWorkers || w.workers[r.Worker] != nil {
 		w.workers[r.Worker] = &worker{r, now}
 	}
@@ -140,12 +146,17 @@ func featuresOf(live []*worker) []Feature {
 			known[f.Name] = true
 			feature := Feature{Name: f.Name, Targets: []Target{}}
 			for _, t := range f.Targets {
-				provider, model, _ := strings.Cut(t, "/")
-				feature.Targets = append(feature.Targets, Target{Provider: provider, Model: model})
+				feature.Targets = append(feature.Targets, targetOf(t))
 			}
 			list = append(list, feature)
 		}
 	}
 	slices.SortFunc(list, func(a, b Feature) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// targetOf reads provider/model. A provider's name holds no slash.
+func targetOf(text string) Target {
+	provider, model, _ := strings.Cut(text, "/")
+	return Target{Provider: provider, Model: model}
 }

@@ -12,7 +12,7 @@ let view = null;
 
 const tiles = {
   rate: tile($("charts"), "Requests a second", [{ kind: "main" }]),
-  trouble: tile($("charts"), "Failovers", [{ kind: "second", name: "failovers" }, { kind: "bad", name: "failed" }]),
+  trouble: tile($("charts"), "Failovers", [{ kind: "second", name: "moved" }, { kind: "bad", name: "failed" }]),
   first: tile($("charts"), "First token, p95", [{ kind: "main" }]),
   total: tile($("charts"), "Whole answer", [{ kind: "main", name: "p50" }, { kind: "second", name: "p95" }]),
   cost: tile($("charts"), "Cost today"),
@@ -23,7 +23,7 @@ function charts(v) {
   const t = v.traffic, s = t.series, of = (name) => s.map((x) => x[name]);
   const perSecond = (n) => say.number(n) + "/s";
   tiles.rate({ value: perSecond(t.requests_per_second), note: t.missed ? `${t.missed} events missed` : "", bad: t.missed, series: [of("n")], peak: perSecond });
-  tiles.trouble({ value: say.share(t.failovers, t.requests), note: `${say.share(t.failed, t.requests)} failed, last minute`, bad: t.failed,
+  tiles.trouble({ value: say.share(t.failovers, t.requests), note: `${say.share(t.failed, t.requests)} failed`, bad: t.failed,
     series: [of("failovers"), of("failed")], peak: perSecond });
   tiles.first({ value: say.ms(t.first_token.p95_ms), note: `p50 ${say.ms(t.first_token.p50_ms)}`, series: [of("first_token_p95_ms")], peak: say.ms });
   tiles.total({ value: say.ms(t.total.p50_ms), note: `p95 ${say.ms(t.total.p95_ms)}, p99 ${say.ms(t.total.p99_ms)}`,
