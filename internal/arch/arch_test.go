@@ -30,7 +30,7 @@ var levels = map[string]int{
 	"provider/openai": 3, "provider/anthropic": 3, "provider/ollama": 3, "provider/gemini": 3, "provider/echo": 3, "provider/fake": 3,
 	"provider/providertest": 3,
 	"chain":                 4,
-	"bus":                   5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "limits": 5, "audit": 5, "telemetry": 5,
+	"bus":                   5, "agents": 5, "client": 5, "jobs": 5, "once": 5, "usage": 5, "limits": 5, "audit": 5, "telemetry": 5,
 	"internal/config": 6,
 	"gateway":         6, "internal/fleet": 6, "internal/page": 6,
 	"conformance":  6,
@@ -56,13 +56,13 @@ var narrow = map[string][]string{
 
 	"gateway": {"llm", "subjects", "client", "internal/scan"},
 
-	"schemas": {}, "conformance": {"llm", "subjects", "schemas"},
+	"agents": {"llm", "subjects", "stream"}, "schemas": {}, "conformance": {"llm", "subjects", "schemas"},
 	"telemetry": {"llm", "chain"},
 }
 
 // foreign says who alone may import a library.
 var foreign = map[string]*regexp.Regexp{
-	"github.com/nats-io/": regexp.MustCompile(`^(kv|audit|stream|replay|breaker|limits|bus|jobs|client|once|gateway|conformance|internal/(app|config|fleet|page|natstest)|cmd/broker|e2e)$`),
+	"github.com/nats-io/": regexp.MustCompile(`^(kv|audit|stream|replay|breaker|limits|bus|jobs|client|once|agents|gateway|conformance|internal/(app|config|fleet|page|natstest)|cmd/broker|e2e)$`),
 	"net/http":            regexp.MustCompile(`^(provider/.*|gateway|telemetry|internal/(app|page|sim|vectors)|cmd/broker|e2e)$`),
 
 	"go.opentelemetry.io/":   regexp.MustCompile(`^(telemetry|internal/app)$`),
