@@ -26,7 +26,7 @@ type Config struct {
 	Prompts    int              // at once, over all agents; default 1024
 	MaxTimeout time.Duration    // longest time of one prompt; default 10m
 	KeepAlive  time.Duration    // longest silence of an answer; default 10s
-	Heartbeat  time.Duration    // between two signs of life of an agent, in whole seconds; default 30s
+	Heartbeat  time.Duration    // between two signs of life of an agent, in whole seconds; default 10s
 	Grace      time.Duration    // what is in flight at shutdown may take this long; default 30s
 	Log        *slog.Logger
 }
@@ -61,7 +61,7 @@ func (c Config) withDefaults() Config {
 	c.Prompts = cmp.Or(c.Prompts, 1024)
 	c.MaxTimeout = cmp.Or(c.MaxTimeout, 10*time.Minute)
 	c.KeepAlive = cmp.Or(c.KeepAlive, 10*time.Second)
-	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 10*time.Second)
 	c.Grace = cmp.Or(c.Grace, 30*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -44,8 +44,8 @@ func TestSchemasNameTheFieldsOfOurTypes(t *testing.T) {
 		}
 		have := map[string]bool{}
 		typ := reflect.TypeOf(value)
-		for i := range typ.NumField() {
-			if name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		for field := range typ.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
 				have[name] = true
 			}
 		}

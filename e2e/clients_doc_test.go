@@ -12,22 +12,27 @@ import (
 
 var quotes = regexp.MustCompile("(?s)<!-- quote: (\\S+) (\\w+) -->\n```(\\w+)\n(.*?)```\n")
 
-// TestTheClientsPageQuotesTheExamples holds docs/clients.md to the files that CI
+// TestPagesQuoteTheExamples holds the pages for clients to the files that CI
 // runs. UPDATE_GOLDEN=1 writes the quotes anew.
-func TestTheClientsPageQuotesTheExamples(t *testing.T) {
-	const page = "../docs/clients.md"
-	have := document(t, "docs/clients.md")
+func TestPagesQuoteTheExamples(t *testing.T) {
+	for _, page := range []string{"docs/clients.md", "docs/agents.md"} {
+		requireQuotes(t, page)
+	}
+}
+
+func requireQuotes(t *testing.T, page string) {
+	t.Helper()
 	n := 0
-	want := quotes.ReplaceAllStringFunc(have, func(quote string) string {
+	want := quotes.ReplaceAllStringFunc(document(t, page), func(quote string) string {
 		n++
 		m := quotes.FindStringSubmatch(quote)
 		return "<!-- quote: " + m[1] + " " + m[2] + " -->\n```" + m[3] + "\n" + region(t, m[1], m[2]) + "```\n"
 	})
-	require.Greater(t, n, 10)
+	require.Positive(t, n, page)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
+		require.NoError(t, os.WriteFile("../"+page, []byte(want), 0o644))
 	}
-	require.Equal(t, want, document(t, "docs/clients.md"), "run: UPDATE_GOLDEN=1 go test ./e2e -run ClientsPage")
+	require.Equal(t, want, document(t, page), "run: UPDATE_GOLDEN=1 go test ./e2e -run PagesQuote")
 }
 
 // region is what stands between [name] and [end] in an example, without the

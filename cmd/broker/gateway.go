@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +34,7 @@ The page at / shows the fleet as it changes. Without keys nobody is asked who he
   broker gateway key acme >> keys`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			env, err := withHTTP(c)
+			env, err := settings(c)
 			if err != nil {
 				return err
 			}
@@ -69,14 +68,4 @@ func newGatewayKey(io streams) *cobra.Command {
 
 func addHTTP(c *cobra.Command) {
 	c.Flags().String("http", "", "serve the OpenAI API on this host:port; instead of "+httpVariable)
-}
-
-// withHTTP reads the environment, after what --http says.
-func withHTTP(c *cobra.Command) (*app.Environment, error) {
-	if address := c.Flags().Lookup("http"); address != nil && address.Changed {
-		if err := os.Setenv(httpVariable, address.Value.String()); err != nil {
-			return nil, usageError{err}
-		}
-	}
-	return environment()
 }

@@ -36,6 +36,7 @@ Settings come from the environment:
   LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
   LLMBUS_HTTP             also serve the OpenAI API and the operator's page there; see broker gateway --help
   LLMBUS_ADMIN_KEY        key of that page, or LLMBUS_ADMIN_KEY_FILE
+  LLMBUS_AGENTS           owner of the agents that features are shown as; none are shown without it
   LLMBUS_METRICS          address where Prometheus reads /metrics (off)
   LLMBUS_METRICS_TENANTS  tenants with a label of their own (50)
   LLMBUS_TRACE_SAMPLE     share of traces, with OTEL_EXPORTER_OTLP_ENDPOINT (0.01)
@@ -50,18 +51,20 @@ Without LLMBUS_CONFIG there is one feature, default, over every provider found:
 None of them set: the built-in echo answers.`,
 		Example: `  broker serve
   broker serve --http :8080
+  broker serve --agents acme
   OPENAI_API_KEY=… LLMBUS_LISTEN=127.0.0.1:14222 broker serve
   LLMBUS_NATS_URL=nats://nats:4222 LLMBUS_CONFIG=broker.yaml broker serve`,
 		Args: noArguments,
 		RunE: serve(io),
 	}
 	addHTTP(c)
+	addAgents(c)
 	return c
 }
 
 func serve(io streams) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, _ []string) error {
-		env, err := withHTTP(c)
+		env, err := settings(c)
 		if err != nil {
 			return err
 		}

@@ -65,6 +65,7 @@ type Environment struct {
 	HTTP           string        `split_words:"true"` // host:port of the OpenAI door; empty: none
 	HTTPKeys       string        `split_words:"true"` // who may ask there, as gateway.ParseKeys reads it
 	HTTPKeysFile   string        `split_words:"true"` // path of a file with the same; instead of HTTPKeys
+	Agents         string        `split_words:"true"` // owner of the agents that features are shown as; empty: none are
 	AdminKey       wire.Secret   `split_words:"true"` // of the page beside the door; empty: nobody can act there
 	AdminKeyFile   string        `split_words:"true"` // path of a file with the same in its first line; instead of AdminKey
 	Metrics        string        `split_words:"true"` // host:port where Prometheus reads /metrics; empty: nowhere
@@ -153,6 +154,7 @@ func (e *Environment) validate() error {
 	refuse((e.NatsTLSCert == "") != (e.NatsTLSKey == ""), "NATS_TLS_CERT: needs LLMBUS_NATS_TLS_KEY, and the other way round")
 	refuse(e.NatsPassword != "" && e.NatsUser == "", "NATS_PASSWORD: needs LLMBUS_NATS_USER")
 	e.refuseHTTP(refuse)
+	e.refuseAgents(refuse)
 	e.refusePage(refuse)
 	e.refuseInboxes(refuse)
 	if ways := e.logins(); len(ways) > 1 {

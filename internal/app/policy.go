@@ -61,6 +61,7 @@ type policy struct {
 	adapters *adapters
 	log      *slog.Logger
 	changed  chan struct{}
+	applied  func() // told after a configuration came into force
 
 	inForce atomic.Pointer[config.Config] // read from parts
 	refused atomic.Pointer[[]string]      // why parts of the bucket are not in force
@@ -71,7 +72,7 @@ type policy struct {
 }
 
 func newPolicy(w *worker, src source, bucket *kv.Bucket) (*policy, error) {
-	p := &policy{source: src, bucket: bucket, router: w.router, breakers: w.breakers, limiter: w.limiter, adapters: newAdapters(w.env), log: w.log, changed: make(chan struct{}, 1)}
+	p := &policy{source: src, bucket: bucket, router: w.router, breakers: w.breakers, limiter: w.limiter, adapters: newAdapters(w.env), log: w.log, changed: make(chan struct{}, 1), applied: w.announce}
 	var err error
 	p.mirror, err = kv.NewMirror(bucket, kv.MirrorConfig{Log: w.log, OnChange: func([]kv.Change) { p.kick() }})
 	return p, err
@@ -172,6 +173,7 @@ func (p *policy) apply() []config.Problem {
 	p.refused.Store(&refused)
 	p.inForce.Store(cfg)
 	p.log.Info("configuration applied", "features", p.router.Features(), "refused", len(problems))
+	p.applied()
 	return problems
 }
 

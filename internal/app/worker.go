@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/llmbus/llmbus/agents"
 	"github.com/llmbus/llmbus/audit"
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/bus"
@@ -51,6 +52,7 @@ type worker struct {
 
 	telemetry *telemetry.Telemetry // nil where nobody asks
 	bus       atomic.Pointer[bus.Worker]
+	agents    atomic.Pointer[agents.Face] // nil unless features are shown as agents
 	depth     depth
 }
 
@@ -191,12 +193,16 @@ func (w *worker) serveRequests(ctx context.Context, parts *sync.WaitGroup, ready
 	if err != nil {
 		return err
 	}
+	face, err := w.newAgents()
+	if err != nil {
+		return err
+	}
 	parts.Go(func() {
 		if w.joined(ctx, b) {
 			ready()
 		}
 	})
-	return together(ctx, b.Run, j, door)
+	return together(ctx, b.Run, j, door, face)
 }
 
 // together runs parts until ctx ends or one of them does, and then waits for
