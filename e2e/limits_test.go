@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"sync"
@@ -23,6 +24,15 @@ func (s *site) limit(t *testing.T, limits string) {
 	_, err = file.WriteString("limits: {default: {" + limits + "}}\n")
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
+}
+
+// backOff has jobs of feature slow tried again soon.
+func (s *site) backOff(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(s.config)
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("  slow:\n"), []byte("  slow:\n    jobs: {backoff: [700ms]}\n"), 1)
+	require.NoError(t, os.WriteFile(s.config, text, 0o600))
 }
 
 // A hundred parallel callers over five processes get exactly what the limit
@@ -91,6 +101,7 @@ func TestSlotsOfAKilledProcessComeBack(t *testing.T) {
 func TestProcessJobsWaitForALimit(t *testing.T) {
 	s := newSite(t)
 	s.limit(t, "concurrent: 1")
+	s.backOff(t)
 	s.start(t, 2)
 	js, err := jetstream.New(s.caller)
 	require.NoError(t, err)

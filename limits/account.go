@@ -12,7 +12,7 @@ type tenant struct {
 	accounts map[string]*account // by feature
 	pools    map[string]*pool    // by key
 	open     atomic.Int64        // grants that are not settled
-	used     atomic.Int64        // the sweep before the last request
+	used     atomic.Int64        // the beat before the last request
 }
 
 // account is what one tenant's requests to one feature must fit.

@@ -83,6 +83,16 @@ func over(e *Exceeded) *chain.OverLimit {
 	return &chain.OverLimit{Err: out, Limit: e.Name()}
 }
 
+// forJob leaves it to the backoff of a job when it asks for a slot again: jobs
+// that all came back each second would keep the fleet busy with refusing them.
+func forJob(req *llm.Request, err error) error {
+	e, over := errors.AsType[*chain.OverLimit](err)
+	if over && req.Job && e.Limit == string(Concurrent) {
+		e.Err.RetryAfterMS = 0
+	}
+	return err
+}
+
 // undo gives back all parts but the first n.
 func (g *Grant) undo(n int) {
 	now := g.account.now()

@@ -52,7 +52,9 @@ type Limiter struct {
 
 	policy atomic.Pointer[Policy]
 	away   atomic.Bool  // JetStream is out of reach
-	tick   atomic.Int64 // seconds of Run
+	tick   atomic.Int64 // beats of Run
+
+	sweeping atomic.Bool
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant
@@ -110,7 +112,7 @@ func (l *Limiter) Admit(ctx context.Context, req *llm.Request) (chain.Grant, err
 	for _, p := range a.once {
 		if err := g.take(ctx, now, p, 1); err != nil {
 			g.Settle(chain.Use{})
-			return nil, err
+			return nil, forJob(req, err)
 		}
 	}
 	return g, nil

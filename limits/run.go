@@ -3,7 +3,6 @@ package limits
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -13,17 +12,17 @@ import (
 )
 
 const (
-	sweepEvery   = time.Second
-	measureEvery = 10              // sweeps between two readings of the server's clock
-	idleFor      = 30              // sweeps after which a tenant is forgotten
-	probeAfter   = time.Second     // at most, after JetStream was out of reach
-	givers       = 16              // pools that give back at once in a sweep
+	beatEvery    = time.Second
+	measureEvery = 10              // beats between two readings of the server's clock
+	idleFor      = 30              // beats after which a tenant is forgotten
+	givers       = 16              // pools that give back at once
 	lastWord     = 2 * time.Second // to give back what is left at the end
 )
 
-// Run listens to the fleet, gives back what is not used and looks whether
-// JetStream has come back, until ctx ends, which is no error. Then it gives
-// everything back. Requests must have ended by then. It may be called once.
+// Run listens to the fleet and, every second, says that this worker lives, gives
+// back what is not used and looks whether JetStream has come back, until ctx
+// ends, which is no error. Then it gives everything back. Requests must have ended
+// by then. It may be called once.
 func (l *Limiter) Run(ctx context.Context) error {
 	unlisten, err := l.listen()
 	if err != nil {
@@ -32,10 +31,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 	defer unlisten()
 	status := l.conn.StatusChanged(nats.CONNECTED)
 	defer l.conn.RemoveStatusListener(status)
-	sweep := time.NewTicker(sweepEvery)
-	defer sweep.Stop()
-	probe := time.NewTimer(probeAfter)
-	defer probe.Stop()
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,13 +40,28 @@ func (l *Limiter) Run(ctx context.Context) error {
 			return nil
 		case <-status:
 			l.fleet.listening()
-		case <-sweep.C:
-			l.sweep(ctx)
-		case <-probe.C:
-			l.probe(ctx)
-			probe.Reset(probeAfter/2 + rand.N(probeAfter/2))
+		case <-beat.C:
+			l.beat(ctx)
 		}
 	}
+}
+
+// beat does what is due each second. What may have to wait for JetStream is left
+// to a goroutine, so that a worker with much to give back is not taken for dead.
+func (l *Limiter) beat(ctx context.Context) {
+	if l.policy.Load().Empty() && len(l.all()) == 0 {
+		return
+	}
+	_ = l.fleet.say() // heard again a second later
+	l.fleet.forget()
+	n := l.tick.Add(1)
+	if !l.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	l.begin(func() {
+		defer l.sweeping.Store(false)
+		l.sweep(ctx, n)
+	})
 }
 
 func (l *Limiter) listen() (stop func(), err error) {
@@ -76,20 +88,17 @@ func (l *Limiter) listen() (stop func(), err error) {
 
 // sweep gives back what was not touched since the last one, books what is owed
 // and forgets tenants that have not asked for a while.
-func (l *Limiter) sweep(ctx context.Context) {
-	pools := l.all()
-	if l.policy.Load().Empty() && len(pools) == 0 {
+func (l *Limiter) sweep(ctx context.Context, n int64) {
+	if l.down() {
+		l.probe(ctx)
 		return
 	}
-	_ = l.fleet.say() // heard again a second later
-	l.fleet.forget()
-	n := l.tick.Add(1)
-	if n%measureEvery == 1 && !l.down() {
+	if n%measureEvery == 1 {
 		if err := l.measure(ctx); err != nil {
 			l.fell(err)
 		}
 	}
-	l.trade(ctx, pools, (*pool).idle)
+	l.trade(ctx, l.all(), (*pool).idle)
 	if n%measureEvery == 0 {
 		l.forget(n)
 	}
@@ -174,7 +183,7 @@ func (t *tenant) free() bool {
 // probe looks whether JetStream has come back. What was admitted meanwhile is
 // booked by the sweeps of the workers, each in its own time.
 func (l *Limiter) probe(ctx context.Context) {
-	if !l.down() || !l.conn.IsConnected() {
+	if !l.conn.IsConnected() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
