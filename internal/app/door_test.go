@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/gateway"
+	"github.com/llmbus/llmbus/internal/app"
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/internal/sim/simtest"
 )
@@ -88,4 +92,31 @@ func TestShutdownLetsAnswersOverHTTPEnd(t *testing.T) {
 	for range 2 {
 		require.Contains(t, <-answers, `"finish_reason":"stop"`)
 	}
+}
+
+// TestTheDoorNeedsNoRightsOfThePage runs it alone, as a user that may ask and no
+// more.
+func TestTheDoorNeedsNoRightsOfThePage(t *testing.T) {
+	srv := natstest.ListenServer(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "worker", Password: "w"}, {Username: "gateway", Password: "g", Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: []string{"llm.complete.*", "llm.cancel.*", "llm.status"}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "llm.stream.*"}},
+		}}}
+		o.NoAuthUser = "worker"
+	})
+	start(t, joining(srv), echoConfig)
+	env := joining(srv)
+	env.NatsUser, env.NatsPassword, env.HTTP = "gateway", "g", "127.0.0.1:0"
+	ctx, stop := context.WithCancel(t.Context())
+	door := &process{env, &lines{}, &lines{}, stop, make(chan error, 1)}
+	ready := make(chan struct{})
+	go func() {
+		door.end <- app.New(env, app.Options{Out: door.out, Log: slog.New(slog.NewTextHandler(door.log, nil)), Ready: func() { close(ready) }}).RunGateway(ctx)
+	}()
+	<-ready
+	for range 20 {
+		status, body := door.completion(t, "", true)
+		require.Equal(t, 200, status, body)
+	}
+	door.ended(t)
 }
