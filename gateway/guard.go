@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
@@ -27,7 +26,6 @@ func (s *Server) only(method string, next http.HandlerFunc) http.HandlerFunc {
 // known finds whose key it is.
 func (s *Server) known(next served) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(headerRequestID, rand.Text())
 		tenant, err := s.tenant(r)
 		if err != nil {
 			err.write(w)

@@ -191,6 +191,7 @@ func (r reply) fault(t *testing.T) fault {
 	t.Helper()
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
 	require.NotEmpty(t, r.header.Get("X-Should-Retry"))
+	require.NotEmpty(t, r.header.Get("X-Request-Id"))
 	return faultIn(t, r.body)
 }
 

@@ -45,8 +45,8 @@ type problem struct {
 	job     string
 }
 
-// longestWait is what the official SDKs wait at most. They take a longer
-// Retry-After for none and come back at once.
+// longestWaitMS is what official SDKs wait at most, in milliseconds. Some take a
+// longer Retry-After for none and come back at once.
 const longestWaitMS = 60_000
 
 // write answers with the problem. Nothing may have been written before.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
@@ -98,12 +99,12 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	parts.Go(func() { s.outage.watch(work) })
 	served := make(chan error, 1)
 	parts.Go(func() { served <- server.Serve(l) })
+	var err error
 	select {
-	case err := <-served:
-		return errors.Join(err, server.Close())
+	case err = <-served:
 	case <-ctx.Done():
+		err = s.drain(work, server)
 	}
-	err := s.drain(work, server)
 	stop(errStopped)
 	s.breakOff(server)
 	return errors.Join(err, server.Close())
@@ -133,8 +134,10 @@ func (s *Server) breakOff(server *http.Server) {
 	}
 }
 
-// route answers what no pattern matches in the form of the API.
+// route names a request, and answers what no pattern matches in the form of the
+// API.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(headerRequestID, rand.Text())
 	if _, pattern := s.mux.Handler(r); pattern == "" {
 		unknownPath(r).write(w)
 		return
