@@ -3,6 +3,7 @@ package chain_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -232,4 +233,26 @@ func TestNoLimitApplies(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("away"))
 	require.Equal(t, llm.CodeCancelled, complete(ctx, rig, ask()).err.Code)
+}
+
+// What a provider says it has counted goes into budgets, prices and metrics.
+func TestCountsThatCannotBeAreNotBelieved(t *testing.T) {
+	for name, u := range map[string]*llm.Usage{
+		"negative": {InputTokens: new(int64(-1_000_000)), OutputTokens: new(int64(5))},
+		"endless":  {InputTokens: new(int64(5)), OutputTokens: new(int64(math.MaxInt64))},
+	} {
+		for way, do := range both {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				p := rich()
+				rig := limitedRig(t, p, func(f *chain.Feature) { f.Targets[0].Price = chain.Price{Input: 10, Output: 10} },
+					fake.New(fake.Step{Pieces: []string{"abcd"}, Usage: u}))
+				got := do(t.Context(), rig, ask())
+				require.Nil(t, got.err)
+				require.Equal(t, &llm.Usage{InputTokens: new(int64(1)), OutputTokens: new(int64(1)), Estimated: true}, got.resp.Usage)
+				require.Equal(t, got.resp.Usage, got.resp.Attempts[0].Usage)
+				require.InDelta(t, 2e-5, got.resp.CostUSD, 1e-9)
+				require.EqualValues(t, 1e6-2, p.tokens)
+			})
+		}
+	}
 }

@@ -1,8 +1,6 @@
 package chain
 
 import (
-	"cmp"
-
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 )
@@ -16,7 +14,9 @@ func book(a *llm.Attempt, t *Target, resp *llm.Response, f *provider.Failure) {
 	a.Class = llm.OutcomeOK
 	if f != nil {
 		a.Class, a.HTTPStatus = f.Outcome, f.Status
-		a.Usage = cmp.Or(f.Usage, a.Usage)
+		if believable(f.Usage) {
+			a.Usage = f.Usage
+		}
 	} else {
 		if shows(resp, resp.ModelVersion) {
 			resp.ModelVersion = "" // it goes into logs and metrics
@@ -24,6 +24,23 @@ func book(a *llm.Attempt, t *Target, resp *llm.Response, f *provider.Failure) {
 		a.HTTPStatus, a.Usage, a.ModelVersion = 200, resp.Usage, resp.ModelVersion
 	}
 	a.CostUSD = t.Price.of(a.Usage)
+}
+
+// mostTokens is more than any call can take or give. A larger count is a fault of
+// the provider, and would use up its tenant's limits or overflow them.
+const mostTokens = 1_000_000_000
+
+// believable reports whether there is a usage and its counts can be true.
+func believable(u *llm.Usage) bool {
+	if u == nil {
+		return false
+	}
+	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.CachedInputTokens, u.CacheWriteTokens, u.ReasoningTokens} {
+		if n != nil && (*n < 0 || *n > mostTokens) {
+			return false
+		}
+	}
+	return true
 }
 
 // of is the price of some usage. Unknown counts cost nothing that we could name.

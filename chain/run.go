@@ -171,10 +171,10 @@ func (r *run) booked() *llm.Attempt { return &r.attempts[len(r.attempts)-1] }
 func (r *run) book(t *Target, resp *llm.Response, err error, took time.Duration) *provider.Failure {
 	booked, failure := r.booked(), r.classify(err)
 	booked.MS = took.Milliseconds()
-	if failure == nil && resp.Usage == nil {
+	if failure == nil && !believable(resp.Usage) {
 		resp.Usage = estimate(r.req, len(resp.Content)+len(resp.Reasoning))
 	}
-	if failure != nil && failure.Usage == nil && r.received > 0 { // billed up to the cut
+	if failure != nil && !believable(failure.Usage) && r.received > 0 { // billed up to the cut
 		booked.Usage = estimate(r.req, r.received)
 	}
 	book(booked, t, resp, failure)

@@ -121,6 +121,9 @@ func (s *attemptStream) end(resp *llm.Response) (*llm.Response, error) {
 	if err := s.validate(resp); err != nil {
 		return resp, err
 	}
+	if resp.JSON != nil && s.size != len(resp.Content) { // it was repaired, and is held back whole until here
+		s.held = []llm.Frame{{Type: llm.FrameDelta, Text: resp.Content}}
+	}
 	if !s.visible && !s.commit() {
 		return nil, provider.Fail(llm.OutcomeCancelled, nil)
 	}

@@ -228,3 +228,16 @@ func TestCallsRunSideBySide(t *testing.T) {
 		require.Equal(t, 100, a.Peak())
 	})
 }
+
+// Whoever reads frames, as OpenAI's SDKs do, must get the JSON alone, too.
+func TestAStreamShowsAnAnswerAsItWasRepaired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rig := newRig(t, func(f *chain.Feature) { f.Repair = chain.RepairFence }, fake.New(fake.Answer("```json\n{\"n\"", ": 1}\n", "```\n")))
+		req := ask()
+		req.JSONSchema = &llm.JSONSchema{Schema: []byte(`{"type":"object"}`)}
+		got := stream(t.Context(), rig, req)
+		require.Nil(t, got.err)
+		require.Equal(t, `{"n": 1}`, got.resp.Content)
+		require.Equal(t, got.resp.Content, got.text())
+	})
+}
