@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/llmbus/llmbus/internal/scan"
 )
@@ -39,6 +41,7 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 			canonical = false
 			return nil
 		}
+		canonical = canonical && (value[0] != '"' || whole(value))
 		switch string(key) {
 		case "role":
 			once(0)
@@ -69,6 +72,16 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 		err = fmt.Errorf(" must be an object, not %s", kindOf(raw))
 	}
 	return m, canonical, err
+}
+
+// whole reports whether a string, which was checked before, surely has no half of
+// a surrogate pair in it. JSON allows that and servers of models fail on it; the
+// text that is decoded has U+FFFD in its place.
+func whole(value []byte) bool {
+	if !bytes.Contains(value, []byte(`\ud`)) && !bytes.Contains(value, []byte(`\uD`)) {
+		return true
+	}
+	return !bytes.ContainsRune(scan.Bare(value), utf8.RuneError)
 }
 
 func decodeString(key string, value []byte, into *string) error {
