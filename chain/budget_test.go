@@ -102,16 +102,62 @@ func TestRetryAfterIsAFloor(t *testing.T) {
 	})
 }
 
+// remember has the first target's breaker count failures for so long.
+func (r *rig) remember(window time.Duration) {
+	r.breakers.Breaker(r.feature.Targets[0].Breaker.Key(), breaker.Settings{Window: window})
+}
+
+// TestACallerInAHurryOpensNoBreaker has callers ask a model that hangs, or is
+// slower than they care to wait.
 func TestACallerInAHurryOpensNoBreaker(t *testing.T) {
+	for name, tc := range map[string]struct {
+		feature, target, caller time.Duration // target 0 is none of its own
+		want                    breaker.State
+	}{
+		"in a great hurry":             {10 * time.Second, 0, 50 * time.Millisecond, breaker.Closed},
+		"less than half":               {10 * time.Second, 0, 4900 * time.Millisecond, breaker.Closed},
+		"half":                         {10 * time.Second, 0, 5 * time.Second, breaker.Open},
+		"half of the target's own":     {60 * time.Second, 4 * time.Second, 2 * time.Second, breaker.Open},
+		"less than that":               {60 * time.Second, 4 * time.Second, 1900 * time.Millisecond, breaker.Closed},
+		"a slow feature, not for long": {5 * time.Minute, 0, 9 * time.Second, breaker.Closed},
+		"a slow feature, ten seconds":  {5 * time.Minute, 0, 10 * time.Second, breaker.Open},
+		"a fast target, all of it":     {10 * time.Second, 300 * time.Millisecond, 300 * time.Millisecond, breaker.Open},
+		"a fast target, half of it":    {10 * time.Second, 300 * time.Millisecond, 150 * time.Millisecond, breaker.Closed},
+		"under two seconds, one":       {1500 * time.Millisecond, 0, time.Second, breaker.Open},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rig := newRig(t, func(f *chain.Feature) { f.Timeout, f.Targets[0].Timeout = tc.feature, tc.target }, fake.New(fake.Hangs()))
+				rig.remember(time.Hour)
+				for range 5 {
+					ctx, cancel := context.WithTimeoutCause(t.Context(), tc.caller, llm.ErrDeadline)
+					got := complete(ctx, rig, ask())
+					require.Equal(t, llm.CodeDeadline, got.err.Code)
+					cancel()
+				}
+				require.Equal(t, tc.want, rig.state("a"))
+			})
+		})
+	}
+}
+
+// TestAHurriedCallerOfAChainOpensNoBreaker has a caller whose time would do for
+// one target, and is shared by three.
+func TestAHurriedCallerOfAChainOpensNoBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rig := newRig(t, nil, fake.New(fake.Hangs()))
-		for range 10 {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, llm.ErrDeadline)
-			got := complete(ctx, rig, ask())
-			require.Equal(t, llm.CodeDeadline, got.err.Code)
+		hangs := func() *fake.Provider { return fake.New(fake.Hangs()) }
+		rig := newRig(t, func(f *chain.Feature) { f.Timeout = 30 * time.Second }, hangs(), hangs(), hangs())
+		rig.remember(time.Hour)
+		for range 5 {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 6*time.Second, llm.ErrDeadline)
+			_ = complete(ctx, rig, ask())
 			cancel()
 		}
-		require.Equal(t, breaker.Closed, rig.state("a"))
+		require.Equal(t, breaker.Closed, rig.state("a"), "two seconds of the ten that an unhurried caller gives it")
+		for range 5 {
+			_ = complete(t.Context(), rig, ask())
+		}
+		require.Equal(t, breaker.Open, rig.state("a"))
 	})
 }
 

@@ -14,10 +14,14 @@ import (
 
 var errNoEnd = errors.New("the adapter's stream ended without an end frame")
 
-// shortTrial is the time that a call must have had for its time-out to say
-// something about the provider, unless the target's own timeout is shorter.
-// Without it a caller in a hurry could open the breaker for the fleet.
-const shortTrial = time.Second
+// A call's time-out says something about the provider if the call had half of
+// what its feature would give it, though no more than longTrial is asked for, and
+// at least shortTrial or all that there is. Without this a caller in a hurry
+// could open the breaker for the fleet.
+const (
+	shortTrial = time.Second
+	longTrial  = 10 * time.Second
+)
 
 // Pauses of a target whose provider named none.
 const (
@@ -26,7 +30,7 @@ const (
 )
 
 // report gives the permit back with what the call says about the provider.
-func (r *run) report(ctx context.Context, t *Target, f *provider.Failure, allowed time.Duration) {
+func (r *run) report(ctx context.Context, t *Target, f *provider.Failure, hurried bool) {
 	late := ctx.Err() != nil && r.visible // the model was at work when the caller's time ran out
 	ctx = context.WithoutCancel(ctx)
 	if f == nil {
@@ -34,7 +38,7 @@ func (r *run) report(ctx context.Context, t *Target, f *provider.Failure, allowe
 		return
 	}
 	row, result := lookup(f.Outcome, f.Detail), breaker.Result{Kind: breaker.Neutral, Why: string(f.Outcome)}
-	if row.trips && !late && !(f.Outcome == llm.OutcomeTimeout && hurried(t, allowed)) {
+	if row.trips && !late && !(f.Outcome == llm.OutcomeTimeout && hurried) {
 		result.Kind = breaker.Failure
 	}
 	if pause, ok := cooling(f); ok {
@@ -63,13 +67,15 @@ func cooling(f *provider.Failure) (time.Duration, bool) {
 	return pause, true
 }
 
-// hurried reports whether a call had too little time to be judged by it.
-func hurried(t *Target, allowed time.Duration) bool {
-	trial := shortTrial
-	if t.Timeout > 0 {
-		trial = min(trial, t.Timeout)
+// hurried reports whether a call of the target that begins now has too little
+// time to judge the target by it. The caller's own deadline must not decide that
+// alone, since it is the caller's.
+func (r *run) hurried(ctx context.Context, t *Target) bool {
+	usual := share(r.feature.Timeout, t, r.later())
+	if t.Timeout > 0 { // which does not end the last target's call, and says what to expect of it
+		usual = min(usual, t.Timeout)
 	}
-	return allowed < trial
+	return r.room(ctx, t) < max(min(shortTrial, usual), min(longTrial, usual/2))
 }
 
 // terminal is the error of a request that this failure ends.

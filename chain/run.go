@@ -145,11 +145,11 @@ func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *
 	ctx, leave := r.env.calls.enter(ctx, r.req, t)
 	defer leave()
 	r.open(t)
-	began, allowed := time.Now(), r.room(ctx, t)
+	began, hurried := time.Now(), r.hurried(ctx, t)
 	resp, err := r.survive(ctx, t, do)
 	failure := r.book(t, resp, err, time.Since(began))
 	r.env.followers.attemptEnded(ctx, r.req, r.booked())
-	r.report(ctx, t, failure, allowed)
+	r.report(ctx, t, failure, hurried)
 	return resp, failure
 }
 

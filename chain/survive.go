@@ -27,7 +27,7 @@ func (r *run) survive(ctx context.Context, t *Target, do call) (resp *llm.Respon
 			return
 		}
 		if r.reading {
-			r.report(ctx, t, provider.Fail(llm.OutcomeCancelled, nil), 0)
+			r.report(ctx, t, provider.Fail(llm.OutcomeCancelled, nil), true)
 			return
 		}
 		value := recover()

@@ -28,6 +28,7 @@ func readOpenAI(s *section, p *Provider) {
 		azure.end()
 	}
 	readKey(s, p, "OPENAI_API_KEY")
+	refuseClearKey(s, p, n.base)
 	judge(s, c.Validate())
 	p.OpenAI, p.base = c, c.Capabilities()
 }
@@ -39,6 +40,7 @@ func readAnthropic(s *section, p *Provider) {
 	s.texts("betas", &c.Betas)
 	s.whole("default_max_tokens", &c.DefaultMaxTokens, 1, 1e9)
 	readKey(s, p, "ANTHROPIC_API_KEY")
+	refuseClearKey(s, p, n.base)
 	judge(s, c.Validate())
 	p.Anthropic, p.base = c, c.Capabilities()
 }
@@ -49,6 +51,7 @@ func readOllama(s *section, p *Provider) {
 	s.whole("context_tokens", &c.ContextTokens, 1, 1e9)
 	s.duration("keep_alive", &c.KeepAlive, time.Second, 30*24*time.Hour, false)
 	readKey(s, p, "")
+	refuseClearKey(s, p, n.base)
 	judge(s, c.Validate())
 	p.Ollama, p.base = c, c.Capabilities()
 	if c.ContextTokens > 0 {
@@ -61,6 +64,7 @@ func readGemini(s *section, p *Provider) {
 	c := gemini.Config{BaseURL: n.base, Headers: n.headers, ConnectTimeout: n.connect}
 	s.text("models_path", &c.ModelsPath)
 	readKey(s, p, "GEMINI_API_KEY")
+	refuseClearKey(s, p, n.base)
 	judge(s, c.Validate())
 	p.Gemini, p.base = c, c.Capabilities()
 }

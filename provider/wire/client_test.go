@@ -163,6 +163,24 @@ func TestNothingIsSentTwice(t *testing.T) {
 	require.Nil(t, req.GetBody, "net/http could send it again")
 }
 
+// TestAKeyStaysWithItsHost has a provider send the call on to another host, in
+// every way that HTTP knows.
+func TestAKeyStaysWithItsHost(t *testing.T) {
+	other := vectors.Serve(t, &vectors.Upstream{Status: 200, Body: "{}"})
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		server := vectors.Serve(t, &vectors.Upstream{Status: status, Headers: map[string]string{"Location": other.URL + "/take", "Refresh": "0; url=" + other.URL}})
+		for _, accept := range []string{AcceptJSON, AcceptSSE} {
+			resp, err := dial(t, Config{Header: http.Header{"Authorization": {"Bearer key"}, "X-Api-Key": {"key"}}}).
+				Post(t.Context(), Call{URL: server.URL, Body: []byte(`{"prompt":"secret"}`), Accept: accept})
+			require.NoError(t, err)
+			require.Equal(t, llm.OutcomeUnavailable, resp.Failure().Outcome, status)
+			resp.Close()
+		}
+		require.Len(t, server.Requests(), 2)
+		require.Zero(t, other.Accepted(), "not even a connection")
+	}
+}
+
 func TestProxyVariablesAreIgnored(t *testing.T) {
 	require.Nil(t, newTransport(Config{}).Proxy)
 }
