@@ -103,7 +103,7 @@ func (s *stage) build(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	s.later(func() { _ = os.RemoveAll(dir) }) // of the system's folder for such
-	server, err := app.NewServer("127.0.0.1:0", dir, log)
+	server, err := app.NewServer(app.ServerConfig{Addr: "127.0.0.1:0", Dir: dir, Log: log})
 	if err != nil {
 		return err
 	}

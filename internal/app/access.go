@@ -1,6 +1,8 @@
 package app
 
 import (
+	"errors"
+	"net"
 	"strings"
 
 	"github.com/llmbus/llmbus/subjects"
@@ -23,4 +25,32 @@ func (e *Environment) refuseInboxes(refuse func(bool, string, ...any)) {
 func validInbox(prefix string) bool {
 	rest, ok := strings.CutPrefix(prefix, "_INBOX")
 	return prefix == "" || ok && (rest == "" || rest[0] == '.') && (subjects.Inboxes{}).Allowed(prefix+".x") && !strings.Contains(prefix+".", "..")
+}
+
+// refuseEmbedded refuses what the embedded server cannot do, or must not.
+func (e *Environment) refuseEmbedded(refuse func(bool, string, ...any)) {
+	for _, name := range append(e.logins(), e.tlsSettings()...) {
+		own := name == "NATS_USER" || name == "NATS_TOKEN"
+		refuse(!own, "%s: is for a NATS server of your own; set LLMBUS_NATS_URL, or remove it", name)
+	}
+	refuse(e.NatsUser != "" && e.NatsPassword == "", "NATS_USER: needs LLMBUS_NATS_PASSWORD, which the embedded server will ask for")
+	refuse(e.KVReplicas > 1, "KV_REPLICAS: the embedded server is alone; set LLMBUS_NATS_URL, or remove it")
+	if _, port, err := net.SplitHostPort(e.listen()); err != nil || port == "" {
+		refuse(true, "LISTEN: must be host:port, such as %s", defaultListen)
+	} else if err := loopback(e.listen()); e.NatsUser == "" && e.NatsToken == "" {
+		refuse(err != nil, "LISTEN: %w", err)
+	}
+}
+
+// errOpenToAll is what an embedded server without a login is refused for.
+var errOpenToAll = errors.New("must be a loopback address, since the embedded server asks nobody who he is; set LLMBUS_NATS_USER and LLMBUS_NATS_PASSWORD, " +
+	"or LLMBUS_NATS_TOKEN, for it to ask; or run a NATS server for others and set LLMBUS_NATS_URL")
+
+// loopback refuses an address that others can reach.
+func loopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return errOpenToAll
 }

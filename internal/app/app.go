@@ -84,7 +84,7 @@ func (a *App) newServer() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewServer(a.env.listen(), dir, a.log)
+	return NewServer(ServerConfig{Addr: a.env.listen(), Dir: dir, User: a.env.NatsUser, Password: a.env.NatsPassword, Token: a.env.NatsToken, Log: a.log})
 }
 
 func (a *App) serve(ctx context.Context, conn *connection, src source, server *Server) error {

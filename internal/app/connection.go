@@ -40,6 +40,7 @@ func (e *Environment) connect(url, name string, log *slog.Logger) (*connection, 
 				log.Warn("disconnected from NATS", "error", err)
 			}
 		}),
+		nats.ReconnectErrHandler(c.unreached(log)),
 		nats.LameDuckModeHandler(func(*nats.Conn) {
 			select {
 			case c.lame <- struct{}{}:
@@ -95,6 +96,18 @@ func (e *Environment) Options(name string) ([]nats.Option, error) {
 		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}
 	return options, nil
+}
+
+// unreached logs why there is no connection yet, once for each reason in a row:
+// a server that is down is tried again a few times a second.
+func (c *connection) unreached(log *slog.Logger) nats.ConnErrHandler {
+	last := "" // the client calls from one goroutine
+	return func(_ *nats.Conn, err error) {
+		if reason := err.Error(); reason != last {
+			last = reason
+			log.Warn("NATS cannot be reached; trying on", "reason", reason)
+		}
+	}
 }
 
 // report logs what NATS tells beside the calls. A slow consumer of ours has

@@ -161,13 +161,7 @@ func (e *Environment) validate() error {
 		refuse(true, "%s: cannot be set together with LLMBUS_%s; keep one", ways[1], ways[0])
 	}
 	if e.Embedded() {
-		for _, name := range append(e.logins(), e.tlsSettings()...) {
-			refuse(true, "%s: is for a NATS server of your own; set LLMBUS_NATS_URL, or remove it", name)
-		}
-		refuse(e.KVReplicas > 1, "KV_REPLICAS: the embedded server is alone; set LLMBUS_NATS_URL, or remove it")
-		if err := loopback(e.listen()); err != nil {
-			refuse(true, "LISTEN: %w", err)
-		}
+		e.refuseEmbedded(refuse)
 	} else {
 		refuse(e.Listen != "", "LISTEN: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
 		refuse(e.StoreDir != "", "STORE_DIR: is for the embedded server, which LLMBUS_NATS_URL replaces; remove one")
@@ -203,18 +197,6 @@ func (e *Environment) listen() string { return cmp.Or(e.Listen, defaultListen) }
 
 // URL is where the commands of this program find NATS.
 func (e *Environment) URL() string { return cmp.Or(e.NatsURL, "nats://"+e.listen()) }
-
-// loopback refuses to serve others: the embedded server asks nobody who he is.
-func loopback(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port == "" {
-		return fmt.Errorf("must be host:port, such as %s", defaultListen)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return errors.New("must be a loopback address, since the embedded server asks for no credentials; run a NATS server for others and set LLMBUS_NATS_URL")
-}
 
 // storeDir is where the embedded server keeps its data. Servers on different
 // ports must not share it.

@@ -50,8 +50,9 @@ func TestEnvironmentRefusals(t *testing.T) {
 		{map[string]string{"TENANTS": "true", "TENANT_HEADER": "true"}, "LLMBUS_TENANT_HEADER: must be off with LLMBUS_TENANTS, since a header proves nothing"},
 		{map[string]string{"AGENTS": "Acme Inc"}, `LLMBUS_AGENTS: must be the owner of the agents, 1 to 64 of a-z, 0-9, _ and -, not "Acme Inc"`},
 		{map[string]string{"AGENTS": "acme", "TENANTS": "true"}, "LLMBUS_AGENTS: cannot be set together with LLMBUS_TENANTS, since a prompt to an agent names no tenant"},
-		{map[string]string{"LISTEN": "0.0.0.0:4222"}, "LLMBUS_LISTEN: must be a loopback address, since the embedded server asks for no credentials; " +
-			"run a NATS server for others and set LLMBUS_NATS_URL"},
+		{map[string]string{"LISTEN": "0.0.0.0:4222"}, "LLMBUS_LISTEN: must be a loopback address, since the embedded server asks nobody who he is; " +
+			"set LLMBUS_NATS_USER and LLMBUS_NATS_PASSWORD, or LLMBUS_NATS_TOKEN, for it to ask; or run a NATS server for others and set LLMBUS_NATS_URL"},
+		{map[string]string{"LISTEN": ":4222", "NATS_USER": "u"}, "LLMBUS_NATS_USER: needs LLMBUS_NATS_PASSWORD, which the embedded server will ask for"},
 		{map[string]string{"HTTP": "8080"}, "LLMBUS_HTTP: must be host:port, such as 127.0.0.1:8080"},
 		{map[string]string{"HTTP": "0.0.0.0:8080"}, "LLMBUS_HTTP: must be a loopback address, since no API keys are set; " +
 			"set LLMBUS_HTTP_KEYS_FILE (broker gateway key makes one)"},

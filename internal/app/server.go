@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/llmbus/llmbus/provider/wire"
 )
 
 const (
@@ -21,38 +23,53 @@ const (
 )
 
 // Server is a NATS server with JetStream inside this process, for a machine
-// that has none. It listens on the loopback interface and asks for no
-// credentials.
+// that has none.
 type Server struct {
 	srv *server.Server
 	dir string
 }
 
-// NewServer starts one. addr is host:port, where port 0 is any; dir holds the
-// data and must be no other server's.
-func NewServer(addr, dir string, log *slog.Logger) (*Server, error) {
-	host, port, err := free(addr)
+// ServerConfig is what a Server is made of. Whoever logs in may do everything.
+type ServerConfig struct {
+	Addr string // host:port, where port 0 is any
+	Dir  string // holds the data, and must be no other server's
+
+	User     string // who may log in, with Password; empty asks nobody who he is, for the loopback interface alone
+	Password wire.Secret
+	Token    wire.Secret // instead of User and Password
+
+	Log *slog.Logger
+}
+
+// NewServer starts one.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	open := cfg.User == "" && cfg.Token == ""
+	if err := loopback(cfg.Addr); open && err != nil {
+		return nil, err
+	}
+	host, port, err := free(cfg.Addr)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder for the embedded NATS server's data (set LLMBUS_STORE_DIR for another): %w", err)
 	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "llmbus-embedded", Host: host, Port: port,
-		JetStream: true, StoreDir: dir, MaxPayload: maxPayload,
+		JetStream: true, StoreDir: cfg.Dir, MaxPayload: maxPayload,
+		Username: cfg.User, Password: cfg.Password.Reveal(), Authorization: cfg.Token.Reveal(),
 		NoSigs: true, NoSystemAccount: false, DisableJetStreamBanner: true,
 		NoFastProducerStall: true, // a caller that does not read its stream would slow its worker, and so everybody's answers
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the embedded NATS server: %w", err)
 	}
-	srv.SetLoggerV2(serverLog{log}, false, false, false)
+	srv.SetLoggerV2(serverLog{cfg.Log}, false, false, false)
 	srv.Start()
-	s := &Server{srv, dir}
+	s := &Server{srv, cfg.Dir}
 	if !srv.ReadyForConnections(startPatience) {
 		s.Close()
-		return nil, fmt.Errorf("the embedded NATS server on %s did not start within %s; its log lines say why", addr, startPatience)
+		return nil, fmt.Errorf("the embedded NATS server on %s did not start within %s; its log lines say why", cfg.Addr, startPatience)
 	}
 	return s, nil
 }
