@@ -128,7 +128,7 @@ func (d *duties) cancel(t *testing.T) {
 // call of the other.
 func (d *duties) idempotency(t *testing.T) {
 	const together = 8
-	before := d.sim.Calls("sim-ok-t40-g10ms")
+	before := d.sim.Calls("sim-ok-t40-g4ms")
 	texts := make(chan string, together)
 	for range together {
 		go func() {
@@ -146,7 +146,7 @@ func (d *duties) idempotency(t *testing.T) {
 	for range together - 1 {
 		require.Equal(t, first, <-texts)
 	}
-	require.Equal(t, before+1, d.sim.Calls("sim-ok-t40-g10ms"))
+	require.Equal(t, before+1, d.sim.Calls("sim-ok-t40-g4ms"))
 }
 
 // jobs gets an answer and a dead letter, through the subjects of a caller where

@@ -61,10 +61,10 @@ data_rules: {classes: [open, secret]}
 breaker: {threshold: 2, window: 30s, cool_down: 200ms, max_cool_down: 200ms, probe_timeout: 1s}
 limits: {default: {requests_per_minute: 100000, requests_per_hour: 100000, requests_per_day: 100000, concurrent: 500}}
 providers:
-  sim: {kind: openai, base_url: %[1]s/v1, approved_for: [open], models: {good: {}, sim-ok-t40-g10ms: {}, sim-hang: {}, fragile: {}}}
+  sim: {kind: openai, base_url: %[1]s/v1, approved_for: [open], models: {good: {}, sim-ok-t40-g4ms: {}, sim-hang: {}, fragile: {}}}
 features:
   default: {timeout: 20s, data_class: open, targets: [{provider: sim, model: good}], fallback: [cached, queue], jobs: {backoff: [100ms]}}
-  slow: {timeout: 20s, data_class: open, targets: [{provider: sim, model: sim-ok-t40-g10ms}]}
+  slow: {timeout: 20s, data_class: open, targets: [{provider: sim, model: sim-ok-t40-g4ms}]}
   silent: {timeout: 20s, data_class: open, targets: [{provider: sim, model: sim-hang}]}
   fragile: {timeout: 20s, data_class: open, targets: [{provider: sim, model: fragile, attempts: 1}]}
 `
