@@ -50,7 +50,9 @@
 //     leased when it last heard: (limit - total) / workers, rounded up. In the
 //     window in which that begins the fleet may admit less than twice the limit, in
 //     the later ones less than one request for each worker more than the limit.
-//     Grants say Degraded. When JetStream is back, what was admitted is booked.
+//     Grants say Degraded. When JetStream is back, all book what they admitted, and
+//     go on alone for two seconds more, so that the first that is back does not
+//     lease what others have used.
 //   - The connection is lost and the others cannot be heard: they still count as
 //     workers, and keep their slots.
 //   - A worker is taken for dead and lives: its requests go on beyond the limit;

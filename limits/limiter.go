@@ -51,10 +51,12 @@ type Limiter struct {
 	log      *slog.Logger
 
 	policy atomic.Pointer[Policy]
-	away   atomic.Bool  // JetStream is out of reach
+	away   atomic.Bool  // this worker decides alone
+	lost   atomic.Bool  // JetStream is out of reach, which is why
 	tick   atomic.Int64 // beats of Run
 
 	sweeping atomic.Bool
+	returned int64 // the beat in which JetStream came back; of the sweep alone
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant
@@ -129,6 +131,7 @@ func (l *Limiter) down() bool { return l.away.Load() }
 
 // fell takes note of a trade that failed.
 func (l *Limiter) fell(err error) {
+	l.lost.Store(true)
 	if !l.away.Swap(true) {
 		l.log.Warn("limits: JetStream is out of reach; this worker admits its share of each limit", "error", err)
 	}
@@ -138,7 +141,7 @@ func (l *Limiter) fell(err error) {
 // the first.
 func (l *Limiter) reach(ctx context.Context) error {
 	switch {
-	case l.down():
+	case l.lost.Load():
 		return errDown
 	case !l.conn.IsConnected():
 		l.fell(nats.ErrDisconnected)

@@ -15,6 +15,7 @@ const (
 	beatEvery    = time.Second
 	measureEvery = 10              // beats between two readings of the server's clock
 	idleFor      = 30              // beats after which a tenant is forgotten
+	bookBeats    = 2               // beats to book in what was admitted without JetStream
 	givers       = 16              // pools that give back at once
 	lastWord     = 2 * time.Second // to give back what is left at the end
 )
@@ -89,16 +90,19 @@ func (l *Limiter) listen() (stop func(), err error) {
 // sweep gives back what was not touched since the last one, books what is owed
 // and forgets tenants that have not asked for a while.
 func (l *Limiter) sweep(ctx context.Context, n int64) {
-	if l.down() {
-		l.probe(ctx)
+	settled := !l.down()
+	if l.lost.Load() && !l.probe(ctx) {
 		return
 	}
-	if n%measureEvery == 1 {
+	if settled && n%measureEvery == 1 {
 		if err := l.measure(ctx); err != nil {
 			l.fell(err)
 		}
 	}
 	l.trade(ctx, l.all(), (*pool).idle)
+	if !settled {
+		l.recover(n)
+	}
 	if n%measureEvery == 0 {
 		l.forget(n)
 	}
@@ -112,7 +116,7 @@ func (l *Limiter) trade(ctx context.Context, pools []*pool, due func(*pool) orde
 	free := make(chan struct{}, givers)
 	for _, p := range pools {
 		o := p.plan(due)
-		if o.want == 0 && o.owed == 0 || l.down() {
+		if o.want == 0 && o.owed == 0 || l.lost.Load() {
 			continue
 		}
 		free <- struct{}{}
@@ -180,23 +184,34 @@ func (t *tenant) free() bool {
 	return true
 }
 
-// probe looks whether JetStream has come back. What was admitted meanwhile is
-// booked by the sweeps of the workers, each in its own time.
-func (l *Limiter) probe(ctx context.Context) {
+// probe reports whether JetStream has come back.
+func (l *Limiter) probe(ctx context.Context) bool {
 	if !l.conn.IsConnected() {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	err := l.measure(ctx)
-	if err == nil {
-		err = l.counters.probe(ctx)
+	if l.measure(ctx) != nil || l.counters.probe(ctx) != nil {
+		return false
 	}
-	if err != nil {
-		return
+	l.lost.Store(false)
+	return true
+}
+
+// recover ends the time of deciding alone some beats after JetStream has come
+// back. Until then the others book what they admitted alone, each in its own
+// time; else the first that is back would lease it all.
+func (l *Limiter) recover(n int64) {
+	switch {
+	case l.lost.Load(): // again
+		l.returned = 0
+	case l.returned == 0:
+		l.returned = n
+	case n-l.returned >= bookBeats:
+		l.returned = 0
+		l.away.Store(false)
+		l.log.Info("limits: JetStream is back")
 	}
-	l.away.Store(false)
-	l.log.Info("limits: JetStream is back")
 }
 
 // end gives everything back. From then on this worker decides alone.
