@@ -10,7 +10,8 @@ import (
 // behaviour is what the mock provider does for a model. It is part of the
 // model's name, so that it passes through whatever is measured:
 // tokens-200_first-100ms_gap-20ms is 200 tokens, the first after 100 ms and the
-// others 20 ms apart; write-8 puts eight events into one write.
+// others 20 ms apart; write-8 puts eight events into one write, and key-8 is
+// another model that does the same.
 type behaviour struct {
 	tokens     int
 	first, gap time.Duration
@@ -31,6 +32,7 @@ func parseBehaviour(model string) (behaviour, error) {
 			b.gap, err = time.ParseDuration(value)
 		case "write":
 			b.write, err = strconv.Atoi(value)
+		case "key": // only makes another model of it
 		default:
 			err = fmt.Errorf("%q is no behaviour", name)
 		}

@@ -22,7 +22,7 @@ import (
 // runServer is a NATS server until ctx ends. Its data goes into the folder that
 // is its only argument.
 func runServer(ctx context.Context, args []string) error {
-	srv, err := startServer(&server.Options{JetStream: true, StoreDir: args[0]})
+	srv, err := startServer(&server.Options{JetStream: true, StoreDir: args[0], MaxPayload: 8 << 20})
 	if err != nil {
 		return err
 	}

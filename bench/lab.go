@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,7 +26,7 @@ type side struct {
 	nats    string              // server
 	subject func(string) string // of a request for a model
 	pids    []int               // what its CPU time and memory are taken from
-	worker  int                 // of them, the one that does the work
+	worker  []int               // of them, those that do the work
 }
 
 // lab is all processes of a comparison.
@@ -38,25 +37,29 @@ type lab struct {
 	inside   []side // it is part of the worker
 }
 
-// startLab starts everything. brokerPath may be empty.
-func startLab(ctx context.Context, brokerPath string) (l *lab, err error) {
+// setup is what a lab holds besides the floor.
+type setup struct {
+	broker      string                       // path of a built one
+	config      func(provider string) string // its configuration
+	workers     int                          // brokers that share the requests
+	inside      bool                         // one more broker, and a floor, with a NATS server within
+	environment []string                     // of the brokers, besides what they need
+	first       string                       // a feature that must answer
+}
+
+// startLab starts everything.
+func startLab(ctx context.Context, s setup) (l *lab, err error) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return nil, err
 	}
-	l = &lab{dir: dir}
+	started := &lab{dir: dir}
 	defer func() {
 		if err != nil {
-			l.close()
+			started.close()
 		}
 	}()
-	if brokerPath == "" {
-		brokerPath = filepath.Join(dir, "broker")
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", brokerPath, "github.com/llmbus/llmbus/cmd/broker")
-		if out, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("building the broker: %w\n%s", err, out)
-		}
-	}
+	l = started
 	_, provider, err := l.self("mock")
 	if err != nil {
 		return nil, err
@@ -65,49 +68,84 @@ func startLab(ctx context.Context, brokerPath string) (l *lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := writeConfig(dir, provider)
-	if err != nil {
+	config := filepath.Join(dir, "broker.yaml")
+	if err := os.WriteFile(config, []byte(s.config(provider)), 0o600); err != nil {
 		return nil, err
 	}
-	if err := l.addFloors(provider, natsURL, server); err != nil {
+	s.environment = append([]string{"LLMBUS_CONFIG=" + config, "BENCH_KEY=none", "LLMBUS_LOG_FORMAT=json", "LLMBUS_POOL=4096"}, s.environment...)
+	if err := l.addFloors(provider, natsURL, server, s.inside); err != nil {
 		return nil, err
 	}
-	return l, l.addBrokers(ctx, brokerPath, config, natsURL, server)
+	if err := l.addBrokers(ctx, s, natsURL, server); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
-func (l *lab) addFloors(provider, natsURL string, server int) error {
+// build builds the broker into a folder, unless path names a built one.
+func build(ctx context.Context, dir, path string) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	path = filepath.Join(dir, "broker")
+	out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "github.com/llmbus/llmbus/cmd/broker").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the broker: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+func (l *lab) addFloors(provider, natsURL string, server int, inside bool) error {
 	subject := func(model string) string { return floorPrefix + model }
 	pid, _, err := l.self("floor", "-provider", provider, "-nats", natsURL)
 	if err != nil {
 		return err
 	}
-	l.shared = append(l.shared, side{"floor", natsURL, subject, []int{server, pid}, pid})
+	l.shared = append(l.shared, side{"floor", natsURL, subject, []int{server, pid}, []int{pid}})
+	if !inside {
+		return nil
+	}
 	pid, own, err := l.self("floor", "-provider", provider)
-	l.inside = append(l.inside, side{"floor", own, subject, []int{pid}, pid})
+	l.inside = append(l.inside, side{"floor", own, subject, []int{pid}, []int{pid}})
 	return err
 }
 
-func (l *lab) addBrokers(ctx context.Context, path, config, natsURL string, server int) error {
-	environment := []string{"LLMBUS_CONFIG=" + config, "BENCH_KEY=none", "LLMBUS_LOG_FORMAT=json", "LLMBUS_POOL=4096"}
-	pid, err := l.broker(path, "broker.log", append(environment, "LLMBUS_NATS_URL="+natsURL))
+func (l *lab) addBrokers(ctx context.Context, s setup, natsURL string, server int) error {
+	var pids []int
+	for range s.workers {
+		pid, err := l.broker(s.broker, fmt.Sprintf("broker-%d.log", len(pids)), append(s.environment, "LLMBUS_NATS_URL="+natsURL))
+		if err != nil {
+			return err
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) > 0 {
+		l.shared = append(l.shared, side{"broker", natsURL, subjects.Complete, append([]int{server}, pids...), pids})
+		if err := answers(ctx, l.shared[1], s); err != nil {
+			return err
+		}
+	}
+	if !s.inside {
+		return nil
+	}
+	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	l.shared = append(l.shared, side{"broker", natsURL, subjects.Complete, []int{server, pid}, pid})
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	pid, err := l.broker(s.broker, "embedded.log", append(s.environment, "LLMBUS_LISTEN="+address, "LLMBUS_STORE_DIR="+filepath.Join(l.dir, "embedded")))
 	if err != nil {
 		return err
 	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return err
-	}
-	pid, err = l.broker(path, "embedded.log", append(environment, "LLMBUS_LISTEN="+address, "LLMBUS_STORE_DIR="+filepath.Join(l.dir, "embedded")))
+	l.inside = append(l.inside, side{"broker", "nats://" + address, subjects.Complete, []int{pid}, []int{pid}})
+	return answers(ctx, l.inside[1], s)
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return "", err
 	}
-	l.inside = append(l.inside, side{"broker", "nats://" + address, subjects.Complete, []int{pid}, pid})
-	return errors.Join(answers(ctx, l.shared[1]), answers(ctx, l.inside[1]))
+	return l.Addr().String(), l.Close()
 }
 
 // broker starts one; its log goes into a file, as a service manager has it.
@@ -166,28 +204,33 @@ func (l *lab) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// answers waits until a side does.
-func answers(ctx context.Context, s side) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// slowStart is how long a broker may take to read ten thousand features.
+const slowStart = 2 * time.Minute
+
+// answers waits until a side does: until each of several workers takes requests,
+// so often must it.
+func answers(ctx context.Context, s side, what setup) error {
+	ctx, cancel := context.WithTimeout(ctx, slowStart)
 	defer cancel()
-	for ctx.Err() == nil {
-		if nc, err := nats.Connect(s.nats); err == nil {
-			_, err := nc.RequestWithContext(ctx, s.subject(models()[0]), prompt(16, false))
+	for good := 0; good < 20*len(s.worker); {
+		nc, err := nats.Connect(s.nats)
+		if err == nil {
+			_, err = nc.RequestWithContext(ctx, s.subject(what.first), prompt(16, false))
 			nc.Close()
-			if err == nil {
-				return nil
-			}
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
+		if good++; err != nil {
+			good = 0
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("the %s does not answer", s.name)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	return fmt.Errorf("the %s does not answer", s.name)
+	return nil
 }
 
-// writeConfig gives the broker a feature for each model, named as it.
-func writeConfig(dir, provider string) (path string, err error) {
+// everyModel is a configuration with a feature for each model, named as it.
+func everyModel(provider string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "providers:\n  mock:\n    kind: openai\n    family: compatible\n    base_url: %s/v1\n    api_key_env: BENCH_KEY\n    models:\n", provider)
 	for _, m := range models() {
@@ -195,8 +238,7 @@ func writeConfig(dir, provider string) (path string, err error) {
 	}
 	b.WriteString("features:\n")
 	for _, m := range models() {
-		fmt.Fprintf(&b, "  %s:\n    timeout: 60s\n    targets:\n    - {provider: mock, model: %s}\n", m, m)
+		fmt.Fprintf(&b, "  %s: {timeout: 60s, targets: [{provider: mock, model: %s}]}\n", m, m)
 	}
-	path = filepath.Join(dir, "broker.yaml")
-	return path, os.WriteFile(path, []byte(b.String()), 0o600)
+	return b.String()
 }

@@ -36,7 +36,7 @@ type caller struct {
 	sub    *nats.Subscription
 	inbox  string
 	asked  int
-	to     string
+	to     func() (subject string, h nats.Header)
 	body   []byte
 	stream bool
 }
@@ -52,7 +52,7 @@ type answered struct {
 func (c *caller) ask(ctx context.Context, due time.Time) (a answered, err error) {
 	c.asked++
 	reply := c.inbox + strconv.Itoa(c.asked)
-	if err := c.nc.PublishRequest(c.to, reply, c.body); err != nil {
+	if err := c.send(reply); err != nil {
 		return a, err
 	}
 	for {
@@ -75,6 +75,14 @@ func (c *caller) ask(ctx context.Context, due time.Time) (a answered, err error)
 			return a, nil
 		}
 	}
+}
+
+func (c *caller) send(reply string) error {
+	subject, h := c.to()
+	if h == nil {
+		return c.nc.PublishRequest(subject, reply, c.body)
+	}
+	return c.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: h, Data: c.body})
 }
 
 // crowd is all callers of a side.
@@ -100,7 +108,7 @@ func gather(s side, sc scenario) (*crowd, error) {
 			c.leave()
 			return nil, err
 		}
-		c.callers = append(c.callers, &caller{nc: nc, sub: sub, inbox: inbox, to: s.subject(sc.model), body: prompt(sc.prompt, sc.stream), stream: sc.stream})
+		c.callers = append(c.callers, &caller{nc: nc, sub: sub, inbox: inbox, to: sc.to(s), body: prompt(sc.prompt, sc.stream), stream: sc.stream})
 	}
 	return c, nil
 }

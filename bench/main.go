@@ -20,8 +20,8 @@ func main() {
 	}
 }
 
-// run is a child of the comparison, if the first argument names one, or the
-// comparison itself.
+// run is a child of the comparison, if the first argument names one, or what the
+// person asked for.
 func run(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		switch args[0] {
@@ -31,6 +31,8 @@ func run(ctx context.Context, args []string) error {
 			return runServer(ctx, args[1:])
 		case "floor":
 			return runFloor(ctx, args[1:])
+		case "grow":
+			return grow(ctx, args[1:])
 		}
 	}
 	return compare(ctx, args)
@@ -63,7 +65,15 @@ func compare(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q is not known; -h lists the flags", flags.Arg(0))
 	}
-	l, err := startLab(ctx, o.broker)
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if o.broker, err = build(ctx, dir, o.broker); err != nil {
+		return err
+	}
+	l, err := startLab(ctx, setup{broker: o.broker, config: everyModel, workers: 1, inside: true, first: models()[0]})
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func measure(ctx context.Context, s side, sc scenario, span time.Duration) (r re
 	if err != nil {
 		return r, err
 	}
-	alone, err := cpuTime([]int{s.worker})
+	alone, err := cpuTime(s.worker)
 	if err != nil {
 		return r, err
 	}
@@ -84,13 +84,13 @@ func measure(ctx context.Context, s side, sc scenario, span time.Duration) (r re
 	if err != nil {
 		return r, err
 	}
-	own, err := cpuTime([]int{s.worker})
+	own, err := cpuTime(s.worker)
 	if err != nil {
 		return r, err
 	}
 	r = summary(got, took, after-before)
 	r.Worker = micros(own-alone) / float64(max(1, len(got)))
-	if r.Own, err = peak([]int{s.worker}); err != nil {
+	if r.Own, err = peak(s.worker); err != nil {
 		return r, err
 	}
 	r.Peak, err = peak(s.pids)
@@ -124,14 +124,14 @@ func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsec
 // weigh asks with all callers at once, for streams that fall silent after their
 // first token, and sees what the worker has grown by.
 func weigh(ctx context.Context, c *crowd, s side) (r result, err error) {
-	before, err := resident(s.worker)
+	before, err := resident(s.worker[0])
 	if err != nil {
 		return r, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, who := range c.callers {
-		if err := who.nc.PublishRequest(who.to, who.inbox+"0", who.body); err != nil {
+		if err := who.send(who.inbox + "0"); err != nil {
 			return r, err
 		}
 	}
@@ -145,7 +145,7 @@ func weigh(ctx context.Context, c *crowd, s side) (r result, err error) {
 		}
 	}
 	time.Sleep(time.Second) // what was needed to begin may be given back
-	after, err := resident(s.worker)
+	after, err := resident(s.worker[0])
 	r.Idle = max(0, after-before) / float64(len(c.callers))
 	return r, err
 }

@@ -3,6 +3,10 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/llmbus/llmbus/subjects"
 )
 
 // scenario is one kind of load.
@@ -15,6 +19,27 @@ type scenario struct {
 	rate    float64 // requests a second, whatever the answers do; 0: each caller asks as soon as it is answered
 	inside  bool    // the NATS server is part of the worker
 	idle    int     // streams that wait, to weigh them; 0: the scenario counts requests
+
+	features int // the broker is asked for so many in turn, named as the model and a number; 0: for the model
+	tenants  int // in whose name the requests come, in turn; 0: in nobody's
+}
+
+// to gives a side the next request's subject and headers. The floor knows
+// neither features nor tenants, and costs the same.
+func (s *scenario) to(of side) func() (string, nats.Header) {
+	var n int
+	return func() (subject string, h nats.Header) {
+		n += 7919 // a prime, so that callers that started together spread out
+		if of.name == "floor" || s.features == 0 {
+			subject = of.subject(s.model)
+		} else {
+			subject = of.subject(featureName(n % s.features))
+		}
+		if s.tenants > 0 {
+			h = nats.Header{subjects.HeaderTenant: {fmt.Sprintf("tenant-%d", n%s.tenants)}}
+		}
+		return subject, h
+	}
 }
 
 const kib = 1 << 10
