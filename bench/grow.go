@@ -42,7 +42,7 @@ const grownModel = "tokens-200"
 
 func featureName(i int) string { return fmt.Sprintf("feature-%d", i) }
 
-func modelKey(i int) string { return fmt.Sprintf("%s_key-%d", grownModel, i) }
+func modelKey(i int) string { return fmt.Sprintf("key-%d", i) } // which makes 200 tokens, too
 
 // grown is a configuration of so many features and models, with so many targets
 // to a feature.
@@ -51,14 +51,15 @@ func grown(features, models, targets int) func(provider string) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "providers:\n  mock:\n    kind: openai\n    family: compatible\n    base_url: %s/v1\n    api_key_env: BENCH_KEY\n    models:\n", provider)
 		for i := range models {
-			fmt.Fprintf(&b, "      %s: {price: {input: 2.5, output: 10}}\n", modelKey(i))
+			fmt.Fprintf(&b, "      %s: {}\n", modelKey(i))
 		}
 		b.WriteString("features:\n")
 		for i := range features {
-			fmt.Fprintf(&b, "  %s:\n    timeout: 60s\n    targets:\n", featureName(i))
-			for j := range targets {
-				fmt.Fprintf(&b, "    - {provider: mock, model: %s}\n", modelKey((i+j)%models))
+			list := make([]string, targets)
+			for j := range list {
+				list[j] = fmt.Sprintf("{provider: mock, model: %s}", modelKey((i+j)%models))
 			}
+			fmt.Fprintf(&b, "  %s: {targets: [%s]}\n", featureName(i), strings.Join(list, ", "))
 		}
 		return b.String()
 	}
