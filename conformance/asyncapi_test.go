@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmbus/llmbus/breaker"
 	"github.com/llmbus/llmbus/bus"
+	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/conformance"
 	"github.com/llmbus/llmbus/jobs"
 	"github.com/llmbus/llmbus/llm"
@@ -50,6 +51,16 @@ func TestSchemasNameTheFieldsOfOurTypes(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, have, schema)
+	}
+}
+
+// TestTheSchemaOfEventsNamesTheFieldsOfRequests does the same for events, which
+// come of several types.
+func TestTheSchemaOfEventsNamesTheFieldsOfRequests(t *testing.T) {
+	known := properties(t, "event")
+	for field := range reflect.TypeFor[chain.Event]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		require.True(t, known[name], name)
 	}
 }
 

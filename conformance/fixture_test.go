@@ -2,6 +2,9 @@ package conformance_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -84,4 +87,20 @@ func TestAJudgementQuotesNothing(t *testing.T) {
 	require.ErrorContains(t, judge.Check("reply", []byte("s3cret")), "reply: the payload is not JSON")
 	require.ErrorContains(t, judge.Check("letter", nil), "the payload is not JSON")
 	require.ErrorContains(t, judge.CheckText("letter", ""), `there is no schema "letter"`)
+}
+
+// TestGoldenFilesFitTheirSchemas holds what docs/protocol.md quotes to the
+// schemas.
+func TestGoldenFilesFitTheirSchemas(t *testing.T) {
+	judge, err := conformance.NewJudge()
+	require.NoError(t, err)
+	paths, err := filepath.Glob("../llm/testdata/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		schema, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".json"), "_")
+		require.NoError(t, judge.Check(schema, text), path)
+	}
 }
