@@ -2,12 +2,14 @@ package chain
 
 import (
 	"cmp"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/llmbus/llmbus/llm"
 )
 
-// What a call is reserved for before anything is known of a feature.
+// What a call is reserved for before anything is known of a tenant's calls.
 const (
 	freshOutput     = 1024 // tokens of an answer without max_tokens
 	perMessage      = 8    // tokens around a message
@@ -15,11 +17,17 @@ const (
 	fewBytesByToken = 3    // of a prompt; bytesPerToken would fall short where text is no English
 )
 
-// expectation is what the calls of a feature come to. A reservation that is too
-// small lets parallel requests pass a limit, so the most of late counts.
+// longPrompt is when what a prompt comes to beyond promptTokens is for its text,
+// in tokens. With a shorter one it is mostly for what the provider adds to each,
+// such as how to call tools, which says nothing of longer ones.
+const longPrompt = 1024
+
+// expectation is what a tenant's calls of a feature come to. A reservation that
+// is too small lets parallel requests pass a limit, so the most of late counts.
 type expectation struct {
 	output recent // tokens of an answer
-	excess recent // of a prompt over promptTokens, in thousandths of that
+	added  recent // tokens of a short prompt over promptTokens
+	excess recent // of a long one, in thousandths of promptTokens
 }
 
 // recent is the most of late.
@@ -38,8 +46,12 @@ func (r *recent) saw(n int64) {
 // saw takes note of a call whose prompt was expected to be of so many tokens.
 func (e *expectation) saw(prompt int64, u *llm.Usage) {
 	e.output.saw(value(u.OutputTokens))
-	if !u.Estimated && prompt > 0 {
-		e.excess.saw(max(0, (value(u.InputTokens)-prompt)*1000/prompt))
+	switch over := max(0, value(u.InputTokens)-prompt); {
+	case u.Estimated:
+	case prompt < longPrompt:
+		e.added.saw(over)
+	default:
+		e.excess.saw(over * 1000 / prompt)
 	}
 }
 
@@ -52,8 +64,32 @@ func (e *expectation) call(req *llm.Request, t *Target, prompt int64) *llm.Usage
 			output = min(output, most)
 		}
 	}
-	input := prompt + prompt*e.excess.most.Load()/1000
+	input := prompt + max(e.added.most.Load(), prompt*e.excess.most.Load()/1000)
 	return &llm.Usage{InputTokens: new(input), OutputTokens: new(output), Estimated: true}
+}
+
+// expectations are those of the tenants that have called a feature of late. One
+// tenant's long answers must not use up the limits of another.
+type expectations struct {
+	mu       sync.Mutex
+	byTenant map[string]*expectation
+}
+
+// mostExpectations is how many tenants are remembered; then all are forgotten.
+const mostExpectations = 4096
+
+func (e *expectations) of(tenant string) *expectation {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := e.byTenant[tenant]
+	if known == nil {
+		if e.byTenant == nil || len(e.byTenant) >= mostExpectations {
+			e.byTenant = map[string]*expectation{}
+		}
+		known = &expectation{}
+		e.byTenant[strings.Clone(tenant)] = known // the name may be a piece of a whole message
+	}
+	return known
 }
 
 // promptTokens is what a prompt may come to.

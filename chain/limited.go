@@ -63,7 +63,7 @@ func (e *OverLimit) Unwrap() error { return e.Err }
 type limited struct {
 	next     *Chain
 	limiter  Limiter
-	expected *expectation
+	expected *expectations
 	env      env
 }
 
@@ -100,7 +100,7 @@ func (s *limited) admit(ctx context.Context, req *llm.Request) (*Chain, *tab, er
 		return s.next, nil, err
 	}
 	next := *s.next
-	next.tab = &tab{grant: grant, expected: s.expected}
+	next.tab = &tab{grant: grant, expected: s.expected.of(req.Tenant)}
 	return &next, next.tab, nil
 }
 

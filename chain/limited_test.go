@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,8 +123,8 @@ func TestARequestIsChargedForAllItsCalls(t *testing.T) {
 			require.Equal(t, 3, p.settled[0].Calls)
 			require.EqualValues(t, 42, p.settled[0].Tokens)
 			require.InDelta(t, 15*0.1+27*0.01, p.settled[0].USD, 1e-9)
-			require.EqualValues(t, 15+50+9, p.held.Tokens, "what was used, and what the last call may use")
-			require.InDelta(t, 15*0.1+59*0.01, p.held.USD, 1e-9)
+			require.EqualValues(t, 15+50+10, p.held.Tokens, "what was used, and what the last call may use")
+			require.InDelta(t, 15*0.1+60*0.01, p.held.USD, 1e-9)
 		})
 	}
 }
@@ -158,7 +159,37 @@ func TestReservationsLearnFromCalls(t *testing.T) {
 		reserved = append(reserved, p.held.Tokens)
 	}
 	const prompt = 9 // of "hi"
-	require.Equal(t, []int64{prompt + 1024, prompt + 5000, 2*prompt + 4900, prompt + 8 + 4747, prompt + 8 + 4599}, reserved)
+	require.Equal(t, []int64{prompt + 1024, prompt + 5000, 2*prompt + 4900, 2*prompt + 4747, 2*prompt + 4599}, reserved)
+}
+
+// What a provider adds to each prompt says nothing of the tokens of a long one,
+// and a long prompt nothing of short ones.
+func TestReservationsForLongAndShortPrompts(t *testing.T) {
+	p := rich()
+	rig := limitedRig(t, p, nil, fake.New(used(309, 1), used(1, 1), used(4008, 1), used(1, 1), used(1, 1)))
+	long := ask()
+	long.MaxTokens, long.Messages[0].Content = 10, llm.Text(strings.Repeat("x", 3*1996)) // about 2004
+	short := ask()
+	short.MaxTokens = 10
+	var reserved []int64
+	for _, req := range []*llm.Request{short, long, long, long, short} {
+		require.Nil(t, complete(t.Context(), rig, req).err)
+		reserved = append(reserved, p.held.Tokens)
+	}
+	require.Equal(t, []int64{9 + 10, 2004 + 300 + 10, 2004 + 300 + 10, 2*2004 + 10, 9 + 300 + 10}, reserved)
+}
+
+func TestReservationsOfOneTenantAreNotAnothers(t *testing.T) {
+	p := rich()
+	rig := limitedRig(t, p, func(f *chain.Feature) { f.Targets[0].Can.MaxOutputTokens = 0 }, fake.New(used(9, 50_000), used(9, 1), used(9, 1)))
+	var reserved []int64
+	for _, tenant := range []string{"acme", "globex", "acme"} {
+		req := ask()
+		req.Tenant = tenant
+		require.Nil(t, complete(t.Context(), rig, req).err)
+		reserved = append(reserved, p.held.Tokens)
+	}
+	require.Equal(t, []int64{9 + 1024, 9 + 1024, 9 + 50_000}, reserved)
 }
 
 // Whatever ends a request, its grant is settled once.

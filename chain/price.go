@@ -28,7 +28,7 @@ func book(a *llm.Attempt, t *Target, resp *llm.Response, f *provider.Failure) {
 
 // mostTokens is more than any call can take or give. A larger count is a fault of
 // the provider, and would use up its tenant's limits or overflow them.
-const mostTokens = 1_000_000_000
+const mostTokens = 100_000_000
 
 // believable reports whether there is a usage and its counts can be true.
 func believable(u *llm.Usage) bool {

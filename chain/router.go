@@ -80,7 +80,7 @@ func (r *Router) stages(f *Feature) llm.Completer {
 	inner := &Chain{feature: f, env: r.env}
 	var c llm.Completer = inner
 	if r.limiter != nil {
-		c = &limited{next: inner, limiter: r.limiter, expected: &expectation{}, env: r.env}
+		c = &limited{next: inner, limiter: r.limiter, expected: &expectations{}, env: r.env}
 	}
 	c = &switched{next: c, switches: r.env.switches, calls: r.env.calls}
 	if len(f.Fallback) > 0 {
