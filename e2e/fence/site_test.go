@@ -76,7 +76,9 @@ type site struct {
 	form
 	*natstest.Listener
 	sim     *sim.Server
-	options *server.Options // as the configuration has them
+	options *server.Options   // as the configuration has them
+	creds   map[string]string // files of users, where the server knows them by JWTs
+	names   map[string]string // of their tenants there
 }
 
 // passwords of the users, as the environment of the server has them.
@@ -129,7 +131,10 @@ func (s *site) work(t *testing.T, n int, log *lines) {
 	t.Helper()
 	for range n {
 		env := app.Defaults(s.ClientURL())
-		env.NatsUser, env.NatsPassword, env.NatsInbox, env.Tenants = "worker", "pw-worker", "_INBOX.worker", s.tenants
+		env.NatsInbox, env.Tenants = "_INBOX.worker", s.tenants
+		if env.NatsCreds = s.creds["worker"]; s.creds == nil {
+			env.NatsUser, env.NatsPassword = "worker", "pw-worker"
+		}
 		if s.tenants {
 			env.TenantInbox, env.InboxPrefixes = "_INBOX.{tenant}", []string{"_INBOX.operator"}
 		}
@@ -158,6 +163,9 @@ func (s *site) work(t *testing.T, n int, log *lines) {
 func (s *site) dial(t *testing.T, user string) *nats.Conn {
 	t.Helper()
 	opts := []nats.Option{nats.UserInfo(user, "pw-"+user), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})}
+	if s.creds != nil {
+		opts[0] = nats.UserCredentials(s.creds[user])
+	}
 	if s.says || user == "operator" {
 		opts = append(opts, nats.CustomInboxPrefix("_INBOX."+user))
 	}
