@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race check fmt fix vet lint arch dashboards fuzz bench bench-floor bench-grow soak tidy compose-test image clean
+.PHONY: help build test race check fmt fix vet lint arch dashboards fuzz bench bench-floor bench-compare bench-grow soak tidy compose-test image clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: ## run each benchmark once
 
 bench-floor: ## compare the broker with the least that a NATS worker can do
 	$(GO) run ./bench $(BENCH)
+
+bench-compare: ## compare the benchmarks of the hot path with those that are kept
+	bench/compare
 
 bench-grow: ## draw how the cost of a request grows with workers, features, breakers, targets and tenants
 	$(GO) run ./bench grow -svg docs/performance $(BENCH)
