@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,6 +52,12 @@ func TestRequestsAndCallsAreCounted(t *testing.T) {
 		"an answer that does not fit": {nil, []*fake.Provider{fake.New(answers())}, func(r *llm.Request) { r.JSONSchema = &llm.JSONSchema{Schema: []byte(`{}`)} }, []string{
 			`llmbus_validation_failures_total{gen_ai_request_model="m",llmbus_feature="f",llmbus_provider="a"} 1`,
 			`llmbus_requests_total{error_type="invalid_output",llmbus_class="interactive",llmbus_feature="f"} 1`,
+		}},
+		"an error that quotes the prompt": {nil, []*fake.Provider{fake.New(fake.Fails(errors.New(secret)))}, nil, []string{
+			`gen_ai_client_operation_duration_seconds_count{error_type="unavailable",` + target("a", "") + `} 1`,
+		}},
+		"a version that is a piece of the answer": {nil, []*fake.Provider{fake.New(fake.Step{Pieces: []string{secret}, Version: secret})}, nil, []string{
+			`gen_ai_client_operation_duration_seconds_count{` + target("a", "") + `} 1`,
 		}},
 		"a model version": {nil, []*fake.Provider{fake.New(fake.Step{Response: &llm.Response{Content: "x", ModelVersion: "m-2026"}})}, nil, []string{
 			`gen_ai_client_operation_duration_seconds_count{` + target("a", `gen_ai_response_model="m-2026",`) + `} 1`,

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -121,6 +123,17 @@ func TestSampling(t *testing.T) {
 func TestSamplerOfTheEnvironment(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	require.Empty(t, traced(t, telemetry.Config{}, ask(), fake.New()))
+}
+
+// TestExemplarsLeadToTraces reads the format that has them.
+func TestExemplarsLeadToTraces(t *testing.T) {
+	tel := newTelemetry(t, telemetry.Config{Spans: &kept{}})
+	_, err := route(t, tel, nil, fake.New()).Complete(t.Context(), ask(func(r *llm.Request) { r.TraceParent = sampled }))
+	require.NoError(t, err)
+	r, rec := httptest.NewRequest(http.MethodGet, "/metrics", nil), httptest.NewRecorder()
+	r.Header.Set("Accept", "application/openmetrics-text")
+	tel.Handler().ServeHTTP(rec, r)
+	require.Regexp(t, `llmbus_request_duration_seconds_bucket\{.*\} 1 # \{.*trace_id="`+traceID+`"`, rec.Body.String())
 }
 
 // broken fails while err is set.

@@ -27,6 +27,7 @@ Settings come from the environment, with those of NATS and of logging as broker 
   LLMBUS_ADMIN_KEY_FILE   path of a file with the same in its first line
   LLMBUS_MAX_TIMEOUT      the longest a request may take (10m)
   LLMBUS_SHUTDOWN_GRACE   time for what is in flight (30s)
+  LLMBUS_METRICS          address where Prometheus reads /metrics; a loopback LLMBUS_HTTP has it as well
 
 The page at / shows the fleet as it changes. Without keys nobody is asked who he is, and only loopback addresses are served.`,
 		Example: `  broker gateway
