@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 5s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race check fmt fix vet lint arch dashboards fuzz bench bench-floor bench-compare bench-grow soak tidy compose-test image clean
+.PHONY: help build test race check fmt fix vet lint arch dashboards fuzz bench bench-floor bench-compare bench-grow soak tidy page-test compose-test image clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ soak: ## the long form of the load and crash tests
 
 image: ## build the container image
 	docker build -t llmbus/broker:dev .
+
+page-test: ## drive the operator's page in a real browser
+	internal/page/browsertest/run
 
 compose-test: ## bring docker-compose.yml up and run the end-to-end suite against it
 	deploy/compose/test.sh

@@ -78,7 +78,7 @@ func (f *following) run(ctx context.Context) error {
 		return err
 	}
 	for n := 0; f.limit == 0 || n < f.limit; {
-		msg, err := sub.NextMsgWithContext(ctx)
+		msg, err := fleet.NextEvent(ctx, sub)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -87,6 +87,8 @@ func (f *following) run(ctx context.Context) error {
 			continue
 		case errors.Is(err, nats.ErrConnectionClosed):
 			return natsError{err}
+		case errors.Is(err, nats.ErrPermissionViolation):
+			return fmt.Errorf("follow events: this NATS user may not hear %s; log in as an operator", subjects.Events)
 		case err != nil:
 			return fmt.Errorf("follow events: %w", err)
 		}

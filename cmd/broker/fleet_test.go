@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/breaker"
@@ -22,22 +23,24 @@ func TestFleetFromATerminal(t *testing.T) {
 	worker := background(t, append(env, "LLMBUS_WORKER_NAME=blue"))
 	worker.find(t, "--timeout 30s") // the banner's last line
 	tool := func(args ...string) outcome { return broker(t, env, "", args...) }
-	until := func(c *running, pattern string, act ...string) { // events of before are missed
+	until := func(c *running, pattern string, act func()) { // events of before are missed
 		line := make(chan string, 1)
 		go func() { line <- c.find(t, pattern) }()
 		require.Eventually(t, func() bool {
-			tool(act...)
+			act()
 			return len(line) > 0
 		}, patience, tick)
 	}
-	people := background(t, env, "events", "--feature", "default", "--event", "request_succeeded")
-	until(people, `^[0-9:.]+ +request_succeeded +default echo/echo +.*[A-Z0-9]{26}$`, "ask", "default", "hi")
-	require.Equal(t, exitOK, people.stop(t, syscall.SIGINT))
+	people := background(t, env, "events", "--feature", "default", "--event", "request_succeeded", "--limit", "1")
+	until(people, `^[0-9:.]+ +request_succeeded +default echo/echo +.*[A-Z0-9]{26}$`, func() { tool("ask", "default", "hi") })
+	require.NoError(t, people.cmd.Wait(), "it ends by itself after one")
 
-	programs := background(t, env, "events", "--json", "--limit", "1", "--event", "kill_switch_flipped")
-	flip := []string{"flags", "set", "feature.default", "off", "--reason", "\x1b[31mred"}
-	until(programs, `^\{"event":"kill_switch_flipped",.*"flag":"feature.default",.*"reason":"\\u001b\[31mred"\}$`, flip...)
-	require.NoError(t, programs.cmd.Wait(), "it ends by itself after one")
+	programs := background(t, env, "events", "--json", "--event", "kill_switch_flipped")
+	until(programs, `^\{"event":"kill_switch_flipped",.*"flag":"feature.default",.*"reason":"\\u001b\[31mred"\}$`, func() {
+		tool("flags", "clear", "feature.default") // what is off already is not flipped
+		tool("flags", "set", "feature.default", "off", "--reason", "\x1b[31mred")
+	})
+	require.Equal(t, exitOK, programs.stop(t, syscall.SIGINT))
 	require.NotContains(t, tool("flags").out, "\x1b", "a reason does not steer the terminal")
 
 	got := tool("top", "--once", "--interval", "100ms")
@@ -73,6 +76,15 @@ func TestFleetFromATerminal(t *testing.T) {
 
 // words0 are the proposals of a completion, without cobra's directive.
 func words0(o outcome) string { return regexp.MustCompile(`(?m)^:\d+\n`).ReplaceAllString(o.out, "") }
+
+func TestEventsThatMayNotBeHeard(t *testing.T) {
+	url := natstest.ListenServer(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "w", Password: "w", Permissions: &server.Permissions{Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}}}}}
+	}).ClientURL()
+	got := broker(t, []string{"LLMBUS_NATS_URL=" + url, "LLMBUS_NATS_USER=w", "LLMBUS_NATS_PASSWORD=w"}, "", "events")
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.err, "broker: follow events: this NATS user may not hear llm.events.>; log in as an operator\n")
+}
 
 func TestCompletionIsSilentWithoutNATS(t *testing.T) {
 	got := broker(t, []string{nobody}, "", "__complete", "ask", "")

@@ -68,6 +68,7 @@ func (e *Environment) Options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.PingInterval(pingInterval), nats.Timeout(connectTimeout),
 		nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
+		nats.PermissionErrOnSubscribe(true), // else who may not hear something waits for ever
 	}
 	if e.NatsInbox != "" {
 		options = append(options, nats.CustomInboxPrefix(e.NatsInbox))

@@ -28,6 +28,8 @@
 //   - NATS is away: all parts are named in View.Stale and keep what they showed.
 //   - JetStream or a bucket is away, or was never made: switches, breakers or
 //     jobs are stale. Breakers then show what the workers say.
+//   - The connection may not hear events: traffic and last events are stale, and it
+//     tries again every 30 s.
 //   - A worker is silent for three questions: it is shown as silent, and left out
 //     after half a minute.
 //   - Events come faster than they are counted: NATS drops some, and

@@ -1,11 +1,14 @@
 package fleet
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/llmbus/llmbus/chain"
 )
@@ -39,6 +42,20 @@ func DecodeEvent(data []byte) (*Event, error) {
 		*text = clip(*text)
 	}
 	return e, nil
+}
+
+// NextEvent waits for the next message. A subscription that is not permitted is
+// told of only when it is asked again, so that it is asked every second; this
+// needs a connection with nats.PermissionErrOnSubscribe.
+func NextEvent(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	for {
+		second, cancel := context.WithTimeout(ctx, time.Second)
+		msg, err := sub.NextMsgWithContext(second)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return msg, err
+		}
+	}
 }
 
 func clip(s string) string {

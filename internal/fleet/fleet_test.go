@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
@@ -171,7 +173,7 @@ func TestNATSAway(t *testing.T) {
 		return len(v.Stale) == 1 && v.Stale[0] == fleet.PartJobs || len(v.Stale) == 0
 	})
 	srv.Stop()
-	soon(func(v *fleet.View) bool { return len(v.Stale) == 5 && !v.NATS.Connected })
+	soon(func(v *fleet.View) bool { return len(v.Stale) == 6 && !v.NATS.Connected })
 	require.Len(t, w.View().Workers, 1, "what was known stays")
 	require.Len(t, w.View().Features, 1)
 	srv.Restart()
@@ -185,12 +187,20 @@ func quiet(o *nats.Options) error {
 }
 
 func contains(parts []fleet.Part, p fleet.Part) bool {
-	for _, q := range parts {
-		if p == q {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(parts, p)
+}
+
+// TestEventsThatMayNotBeHeard gives the watch the rights of a worker at most.
+func TestEventsThatMayNotBeHeard(t *testing.T) {
+	srv := natstest.ListenServer(t, func(o *server.Options) {
+		o.Users = []*server.User{{Username: "w", Password: "w", Permissions: &server.Permissions{
+			Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "llm.kv.>"}}}}}
+	})
+	w, err := fleet.New(fleet.Config{Conn: srv.Dial(quiet, nats.UserInfo("w", "w"), nats.PermissionErrOnSubscribe(true))})
+	require.NoError(t, err)
+	follow(t, w)
+	require.Eventually(t, func() bool { return slices.Contains(w.View().Stale, fleet.PartEvents) }, 10*time.Second, 5*time.Millisecond)
+	require.NotContains(t, w.View().Stale, fleet.PartNATS)
 }
 
 func TestRunEndsWithTheConnection(t *testing.T) {

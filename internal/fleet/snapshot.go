@@ -75,6 +75,7 @@ func (w *Watch) stale(live []*worker) []Part {
 	add(PartWorkers, away || len(live) == 0)
 	add(PartBreakers, !fresh(w.breakers))
 	add(PartSwitches, !fresh(w.flags))
+	add(PartEvents, away || w.denied)
 	add(PartJobs, away || w.jobs.failed || w.jobs.Waiting == nil)
 	return parts
 }

@@ -33,6 +33,7 @@ const (
 	PartWorkers  Part = "workers"  // nobody answers on llm.status; with it features
 	PartBreakers Part = "breakers" // the bucket cannot be followed
 	PartSwitches Part = "switches" // likewise
+	PartEvents   Part = "events"   // they may not be heard: traffic stands still
 	PartJobs     Part = "jobs"     // the streams cannot be read
 )
 

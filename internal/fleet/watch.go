@@ -10,9 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/llmbus/llmbus/chain"
 	"github.com/llmbus/llmbus/kv"
-	"github.com/llmbus/llmbus/subjects"
 )
 
 const (
@@ -22,11 +20,12 @@ const (
 	askAgain        = 50 * time.Millisecond // after a change, so that workers have seen it, too
 	jetstreamWait   = 2 * time.Second       // for an answer of JetStream
 	bindPause       = time.Second           // between two looks for the buckets
+	denialPause     = 30 * time.Second      // between two tries to hear what is not permitted
 )
 
 // Config of a Watch.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *nats.Conn    // with nats.PermissionErrOnSubscribe, so that a Watch learns what it may not hear
 	Interval time.Duration // between two questions to workers and streams; 0 means 2 s
 	OnChange func()        // called when a breaker, a switch or the connection changes; must not block; may be nil
 }
@@ -50,7 +49,8 @@ type Watch struct {
 	totals   *Cost // nil while they cannot be read
 	notable  notable
 	jobs     jobCounts
-	events   *nats.Subscription
+	events   *nats.Subscription // nil while there is none
+	denied   bool               // this connection may not hear events
 	asked    map[Part]bool
 	ready    chan struct{}
 }
@@ -120,42 +120,6 @@ func (w *Watch) Run(ctx context.Context) error {
 		return fmt.Errorf("watch the fleet: %w", err)
 	}
 	return nil
-}
-
-// hear counts events as they come.
-func (w *Watch) hear(ctx context.Context) error {
-	begun := subjects.Event(chain.EventRequestStarted)
-	messages := make(chan *nats.Msg, eventBuffer)
-	sub, err := w.conn.ChanSubscribe(subjects.Events, messages)
-	if err != nil {
-		return err
-	}
-	defer sub.Unsubscribe() //nolint:errcheck // fails only with the connection
-	w.mu.Lock()
-	w.events = sub
-	w.mu.Unlock()
-	for {
-		select {
-		case msg := <-messages:
-			if msg.Subject == begun {
-				continue // every request has one, and it is not counted
-			}
-			if e, err := DecodeEvent(msg.Data); err == nil {
-				w.take(e, time.Now())
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func (w *Watch) take(e *Event, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	first, known := w.first[e.Feature]
-	w.traffic.count(e, known && e.Provider != "" && first != Target{Provider: e.Provider, Model: e.Model}, now)
-	w.notable.take(e, now)
-	w.cost.add(e.CostUSD, now)
 }
 
 // connection tells of its loss and return, and ends all when it is over.

@@ -82,6 +82,9 @@ test("who has no key can only look", async () => {
   await unlock(page);
   assert.ok((await page.locator("#features .act:visible").count()) > 0);
   await clean(p, [/status of 401/]);
+  await page.getByRole("button", { name: "Lock" }).click();
+  await page.locator("body[data-admin=locked]").waitFor();
+  await unlock(page);
   await page.reload();
   await page.locator("body[data-admin=locked]").waitFor();
   await p.context.close();

@@ -125,7 +125,7 @@ const trouble = (err) => notice(err.message);
 
 $("flip").onclick = () => flip();
 $("replay-all").onclick = () => confirmed(`Put all ${view.jobs.dead} dead letters back into the queue?`, () => replay({ all: true }));
-$("unlock").onclick = () => unlock("With the admin key this page flips switches and replays dead letters.");
+$("unlock").onclick = () => (key ? lock() : unlock("With the admin key this page flips switches and replays dead letters."));
 
 // unlock asks for the key and begins the stream anew with it.
 function unlock(why) {
@@ -134,6 +134,12 @@ function unlock(why) {
     key = given;
     stop.abort();
   });
+}
+
+// lock forgets the key.
+function lock() {
+  key = "";
+  stop.abort();
 }
 
 function link(is, text) {
@@ -145,7 +151,8 @@ function link(is, text) {
 function greet(hello) {
   document.body.dataset.admin = hello.admin;
   $("readonly").hidden = hello.admin !== "off";
-  $("unlock").hidden = hello.admin !== "locked";
+  $("unlock").hidden = hello.admin === "off";
+  $("unlock").textContent = hello.admin === "open" ? "Lock" : "Unlock…";
 }
 
 // follow shows views for ever, and comes back when the stream breaks.

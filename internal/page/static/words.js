@@ -53,5 +53,6 @@ export const stale = {
   workers: "No worker answers.",
   breakers: "Stored breakers cannot be followed: what you see is the workers' own words.",
   switches: "Switches cannot be followed.",
+  events: "Events may not be heard, so that traffic is unknown: log in to NATS as an operator.",
   jobs: "Jobs cannot be counted.",
 };
