@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -56,6 +57,10 @@ func (s *Server) tenant(r *http.Request) (string, *problem) {
 		return "", &problem{status: http.StatusForbidden, kind: kindInvalid, code: "cross_origin", message: "requests of pages of another origin are refused"}
 	}
 	if s.cfg.Keys == nil {
+		if forwarded(r.Header) {
+			return "", &problem{status: http.StatusForbidden, kind: kindInvalid, code: "forwarded",
+				message: "without API keys only this machine is served, and a proxy says that somebody else asks"}
+		}
 		if !loopbackHost(r.Host) {
 			return "", &problem{status: http.StatusForbidden, kind: kindInvalid, code: "unknown_host",
 				message: "without API keys the Host must be localhost or a loopback address"}
@@ -75,6 +80,12 @@ func (s *Server) tenant(r *http.Request) (string, *problem) {
 
 func unauthorized(message string) *problem {
 	return &problem{status: http.StatusUnauthorized, kind: kindInvalid, code: "invalid_api_key", message: message}
+}
+
+// forwarded reports whether a proxy on this machine says that it passes the
+// request on. Many name themselves as the host, so that only this tells.
+func forwarded(h http.Header) bool {
+	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}, func(name string) bool { return h.Get(name) != "" })
 }
 
 // loopbackHost demands a name of this machine, since a name that an attacker

@@ -83,6 +83,11 @@ func TestKeyFiles(t *testing.T) {
 	keys, err := gateway.ParseKeys("acme" + hash + ",-" + hash + "\r\n")
 	require.NoError(t, err)
 	require.Equal(t, 2, keys.Len())
+	require.ErrorContains(t, keys.Fit(true), "a key without a tenant")
+	require.ErrorContains(t, keys.Fit(false), "a key of the tenant acme")
+	keys, err = gateway.ParseKeys("acme" + hash)
+	require.NoError(t, err)
+	require.NoError(t, keys.Fit(true))
 	_, _, err = gateway.NewKey("a b")
 	require.Error(t, err)
 	secret, line, err := gateway.NewKey("")
@@ -107,6 +112,7 @@ func TestOthersAreNotServedWithoutKeys(t *testing.T) {
 	r := script(t, p)
 	for name, header := range map[string][]string{
 		"unknown_host":           {"Host", "rebound.example:8080"},
+		"forwarded":              {"X-Forwarded-For", "192.0.2.1"},
 		"cross_origin":           {"Origin", "https://evil.example"},
 		"unsupported_media_type": {"Content-Type", "text/plain"},
 	} {

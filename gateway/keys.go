@@ -84,6 +84,20 @@ func parseKey(fields []string) (k key, err error) {
 	return k, nil
 }
 
+// Fit reports why a fleet could not serve a key: where requests have tenants
+// each must have one, and elsewhere none.
+func (k *Keys) Fit(tenants bool) error {
+	for _, key := range k.list {
+		switch {
+		case tenants && key.tenant == "":
+			return fmt.Errorf("there is a key without a tenant, and the workers have LLMBUS_TENANTS: name a tenant in place of -")
+		case !tenants && key.tenant != "":
+			return fmt.Errorf("there is a key of the tenant %s, and the workers have no LLMBUS_TENANTS: set it, or name - in place of the tenant", key.tenant)
+		}
+	}
+	return nil
+}
+
 // Len is the number of keys.
 func (k *Keys) Len() int { return len(k.list) }
 

@@ -30,11 +30,11 @@ type door struct {
 	adminKey bool // the page has one
 }
 
-// newDoor listens. The connection is made in run.
-func (a *App) newDoor(url string) (*door, error) {
+// newDoor listens. fit says whether keys are good for the workers.
+func (a *App) newDoor(url string, fit func(*gateway.Keys) error) (*door, error) {
 	d := &door{App: a}
 	var err error
-	if d.keys, err = a.env.httpKeys(a.log); err != nil {
+	if d.keys, err = a.env.httpKeys(fit, a.log); err != nil {
 		return nil, err
 	}
 	if d.conn, err = a.env.connect(url, "llmbus gateway "+a.name, a.log); err != nil {
@@ -90,7 +90,8 @@ func (w *worker) newDoor() (run func(context.Context) error, err error) {
 			return nil
 		}, nil
 	}
-	if w.door, err = w.App.newDoor(w.conn.url); err != nil {
+	fit := func(keys *gateway.Keys) error { return keys.Fit(w.env.Tenants) }
+	if w.door, err = w.App.newDoor(w.conn.url, fit); err != nil {
 		return nil, err
 	}
 	w.door.measure(w.telemetry)
@@ -101,7 +102,8 @@ func (w *worker) newDoor() (run func(context.Context) error, err error) {
 // connection to NATS is closed for good.
 func (a *App) RunGateway(ctx context.Context) error {
 	a.env.HTTP = cmp.Or(a.env.HTTP, defaultHTTP)
-	d, err := a.newDoor(a.env.URL())
+	unknown := func(*gateway.Keys) error { return nil } // what the workers are told
+	d, err := a.newDoor(a.env.URL(), unknown)
 	if err != nil {
 		return err
 	}
@@ -131,16 +133,19 @@ type keyring interface {
 }
 
 // httpKeys are the API keys, nil for none.
-func (e *Environment) httpKeys(log *slog.Logger) (keyring, error) {
+func (e *Environment) httpKeys(fit func(*gateway.Keys) error, log *slog.Logger) (keyring, error) {
 	switch {
 	case e.HTTPKeysFile != "":
-		f, err := newKeyFile(e.HTTPKeysFile, log)
+		f, err := newKeyFile(e.HTTPKeysFile, fit, log)
 		if err != nil {
 			return nil, fmt.Errorf("LLMBUS_HTTP_KEYS_FILE: %w", err)
 		}
 		return f, nil
 	case e.HTTPKeys != "":
 		keys, err := gateway.ParseKeys(e.HTTPKeys)
+		if err == nil {
+			err = fit(keys)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("LLMBUS_HTTP_KEYS: %w", err)
 		}
@@ -152,6 +157,8 @@ func (e *Environment) httpKeys(log *slog.Logger) (keyring, error) {
 // refuseHTTP refuses what cannot apply of the door.
 func (e *Environment) refuseHTTP(refuse func(when bool, format string, args ...any)) {
 	refuse(e.HTTPKeys != "" && e.HTTPKeysFile != "", "HTTP_KEYS_FILE: cannot be set together with LLMBUS_HTTP_KEYS; keep one")
+	refuse(e.HTTP != "" && e.Tenants && e.HTTPKeys == "" && e.HTTPKeysFile == "",
+		"HTTP: needs LLMBUS_HTTP_KEYS_FILE with LLMBUS_TENANTS, since keys say whose a request is (broker gateway key <tenant> makes one)")
 	if e.HTTP == "" || e.HTTPKeys != "" || e.HTTPKeysFile != "" {
 		return
 	}

@@ -74,6 +74,17 @@ func TestAPIKeysChangeWithoutARestart(t *testing.T) {
 	p.ended(t)
 }
 
+// A key whose requests no worker takes would be answered as if the fleet were
+// down.
+func TestKeysMustFitTheWorker(t *testing.T) {
+	for want, tenants := range map[string]bool{"a key without a tenant": true, "a key of the tenant acme": false} {
+		env := joining(natstest.ListenServer(t))
+		env.HTTP, env.Tenants = "127.0.0.1:0", tenants
+		env.HTTPKeys = map[bool]string{true: "-", false: "acme"}[tenants] + " sha256:" + strings.Repeat("0", 64)
+		require.ErrorContains(t, launch(t, env, echoConfig).result(t), "LLMBUS_HTTP_KEYS: there is "+want)
+	}
+}
+
 // TestShutdownLetsAnswersOverHTTPEnd stops door and worker together.
 func TestShutdownLetsAnswersOverHTTPEnd(t *testing.T) {
 	srv, provider := natstest.ListenServer(t), simtest.Start(t)

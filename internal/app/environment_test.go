@@ -53,6 +53,8 @@ func TestEnvironmentRefusals(t *testing.T) {
 		{map[string]string{"LISTEN": "0.0.0.0:4222"}, "LLMBUS_LISTEN: must be a loopback address, since the embedded server asks nobody who he is; " +
 			"set LLMBUS_NATS_USER and LLMBUS_NATS_PASSWORD, or LLMBUS_NATS_TOKEN, for it to ask; or run a NATS server for others and set LLMBUS_NATS_URL"},
 		{map[string]string{"LISTEN": ":4222", "NATS_USER": "u"}, "LLMBUS_NATS_USER: needs LLMBUS_NATS_PASSWORD, which the embedded server will ask for"},
+		{map[string]string{"HTTP": ":8080", "TENANTS": "true"}, "LLMBUS_HTTP: needs LLMBUS_HTTP_KEYS_FILE with LLMBUS_TENANTS, " +
+			"since keys say whose a request is (broker gateway key <tenant> makes one)"},
 		{map[string]string{"HTTP": "8080"}, "LLMBUS_HTTP: must be host:port, such as 127.0.0.1:8080"},
 		{map[string]string{"HTTP": "0.0.0.0:8080"}, "LLMBUS_HTTP: must be a loopback address, since no API keys are set; " +
 			"set LLMBUS_HTTP_KEYS_FILE (broker gateway key makes one)"},

@@ -18,6 +18,7 @@ const lookEvery = time.Second
 // reported, and the keys before it stay in force.
 type keyFile struct {
 	path string
+	fit  func(*gateway.Keys) error
 	log  *slog.Logger
 
 	mu     sync.Mutex
@@ -28,8 +29,8 @@ type keyFile struct {
 }
 
 // newKeyFile reads the file.
-func newKeyFile(path string, log *slog.Logger) (*keyFile, error) {
-	f := &keyFile{path: path, log: log, looked: time.Now()}
+func newKeyFile(path string, fit func(*gateway.Keys) error, log *slog.Logger) (*keyFile, error) {
+	f := &keyFile{path: path, fit: fit, log: log, looked: time.Now()}
 	return f, f.read()
 }
 
@@ -44,6 +45,9 @@ func (f *keyFile) read() error {
 	}
 	f.info = info
 	keys, err := gateway.ParseKeys(string(text))
+	if err == nil {
+		err = f.fit(keys)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}

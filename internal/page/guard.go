@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,13 @@ func (p *Page) rights(r *http.Request) rights {
 		ok := p.cfg.Key != "" && subtle.ConstantTimeCompare(sum[:], p.key[:]) == 1
 		return rights{look: ok, act: ok, wrong: !ok}
 	}
-	return rights{look: p.cfg.Local && loopbackHost(r.Host)}
+	return rights{look: p.cfg.Local && loopbackHost(r.Host) && !forwarded(r.Header)}
+}
+
+// forwarded reports whether a proxy on this machine says that it passes the
+// request on. Many name themselves as the host, so that only this tells.
+func forwarded(h http.Header) bool {
+	return slices.ContainsFunc([]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}, func(name string) bool { return h.Get(name) != "" })
 }
 
 // loopbackHost demands a name of this machine.

@@ -93,6 +93,7 @@ func TestWhoMayLook(t *testing.T) {
 		"a name that was made loopback":  {true, secret, []string{"Host", "evil.example"}, 401, "admin key is needed"},
 		"the same without a key set":     {true, "", []string{"Host", "evil.example"}, 403, "LLMBUS_ADMIN_KEY"},
 		"a page of another origin":       {true, secret, []string{"Sec-Fetch-Site", "cross-site"}, 403, "another origin"},
+		"somebody behind a proxy here":   {true, secret, []string{"X-Forwarded-For", "192.0.2.1"}, 401, "admin key is needed"},
 		"others, no key":                 {false, secret, nil, 401, "admin key is needed"},
 		"others, no key set":             {false, "", nil, 403, "LLMBUS_ADMIN_KEY"},
 		"others, wrong key":              {false, secret, wrong, 401, "not the admin key"},
