@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -33,6 +34,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	switch _, large := errors.AsType[*http.MaxBytesError](err); {
 	case large:
 		return nil, tooLarge(0, limit)
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, &problem{status: http.StatusBadRequest, kind: kindInvalid, code: "invalid_request", message: "the body is cut off or not framed as HTTP demands"}
 	case err != nil:
 		w.Header().Set("Connection", "close")
 		return nil, &problem{status: http.StatusRequestTimeout, kind: kindInvalid, code: "incomplete_body", retry: true,

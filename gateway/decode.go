@@ -231,6 +231,7 @@ func (o *options) inOurWords(err error) error {
 	if rest, cut := strings.CutPrefix(message, "json_schema"); cut {
 		message = "response_format.json_schema" + rest
 	}
+	message = strings.Replace(message, "the payload", "the body", 1)
 	return invalid("%s", strings.TrimSuffix(message, " (or send prompt)"))
 }
 

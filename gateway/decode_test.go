@@ -57,6 +57,7 @@ func TestTranslation(t *testing.T) {
 func TestRefusedBodies(t *testing.T) {
 	for _, tc := range []struct{ body, message, param string }{
 		{`{`, "the body is not valid JSON", ""},
+		{"{\"model\":\"f\",\"user\":1,\"messages\":\"\xff\"}", "the body is not valid UTF-8", ""},
 		{`[]`, "the body must be a JSON object with model and messages", ""},
 		{`{"messages":[]}`, "model must be the name of a feature; GET /v1/models lists them", "model"},
 		{`{"model":1}`, "model must be a string", "model"},

@@ -164,6 +164,16 @@ func TestBodiesAreBounded(t *testing.T) {
 	require.Equal(t, []any{408, "incomplete_body", "true"}, []any{got.status, *got.fault(t).Code, got.header.Get("X-Should-Retry")})
 
 	require.Equal(t, "invalid_request", *r.ask(t, "", "Content-Type", "application/json").fault(t).Code)
+
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	_, err = io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+	require.NoError(t, err)
+	text, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "HTTP/1.1 400 ")
+	require.Contains(t, string(text), "not framed as HTTP demands")
 	require.Zero(t, p.Count())
 }
 
