@@ -26,11 +26,9 @@ func (sc *scene) forbidden() []string {
 		"llm.results.x.1", "llm.dead.default.x.1",
 	}
 	if sc.tenants {
-		for _, subject := range []string{subjects.CompleteOf("default", sc.victim), subjects.CancelOf("1", sc.victim), subjects.ResumeOf("1", sc.victim),
+		list = append(list, subjects.CompleteOf("default", sc.victim), subjects.CancelOf("1", sc.victim), subjects.ResumeOf("1", sc.victim),
 			subjects.JobOf("default", sc.victim), subjects.Stream(sc.victim, "1"), subjects.Replay(sc.victim, "1"), subjects.Result(sc.victim, "1"),
-			subjects.DeadLetter("default", sc.victim, "1"), subjects.Stream("", "1"), subjects.Result("", "1"), "_INBOX." + sc.victim + ".x", "_INBOX.x"} {
-			list = append(list, subject)
-		}
+			subjects.DeadLetter("default", sc.victim, "1"), subjects.Stream("", "1"), subjects.Result("", "1"), "_INBOX."+sc.victim+".x", "_INBOX.x")
 	}
 	if sc.says {
 		list = append(list, subjects.Complete("default"), subjects.Cancel("1"), subjects.Resume("1"), subjects.Job("default"), subjects.JobOf("default", sc.attacker))
