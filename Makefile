@@ -58,6 +58,10 @@ bench-compare: ## compare the benchmarks of the hot path with those that are kep
 bench-grow: ## draw how the cost of a request grows with workers, features, breakers, targets and tenants
 	$(GO) run ./bench grow -svg docs/performance $(BENCH)
 
+.PHONY: examples
+examples: ## run the examples of every language that is installed
+	examples/run
+
 soak: ## the long form of the load and crash tests
 	$(GO) test -timeout 30m ./e2e -soak 10m
 
