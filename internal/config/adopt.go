@@ -66,12 +66,12 @@ func (a *adoption) stepBack(problems []Problem) {
 	}
 }
 
-// giveUp leaves a part out for good, and with data rules every feature: what was
-// to be guarded by them must not be served without.
+// giveUp leaves a part out for good, and with what was to guard the features
+// every feature: data rules, and limits of which none are in force.
 func (a *adoption) giveUp(part string) {
 	delete(a.parts, part)
 	a.lost[part] = true
-	if part != keyDataRules {
+	if part != keyDataRules && (part != keyLimits || a.prev != nil) {
 		return
 	}
 	for key := range a.parts {

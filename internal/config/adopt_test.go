@@ -82,6 +82,12 @@ func TestAdopt(t *testing.T) {
 				"llm_features/provider.echo:1:1: providers.echo.approved_for: no data classes are declared; list them in data_rules, such as data_rules: {classes: [public, internal]}, or remove it"}},
 		{"a new worker serves what fits the data rules", nil, changed(guarded, "feature.b", overEcho), guarded,
 			[]string{"llm_features/feature.b:1:1: features.b.data_class: is missing; where data is classified, each feature says what its requests hold that name no class: set it to one of public"}},
+		{"bad limits stay as they were", changed(good, "limits", "default: {concurrent: 1}"), changed(good, "limits", "default: {concurrent: 0}"),
+			changed(good, "limits", "default: {concurrent: 1}"), []string{"llm_features/limits:1:11: limits.default.concurrent: must be a whole number from 1 to 1e15, or off"}},
+		{"bad limits where there were none", good, changed(good, "limits", "5"), good,
+			[]string{"llm_features/limits:1:1: limits: must be a mapping of keys to values"}},
+		{"nothing is served without its limits", nil, changed(good, "limits", "5"), config.Parts{"provider.echo": "{}"},
+			[]string{"llm_features/limits:1:1: limits: must be a mapping of keys to values"}},
 		{"the digest is no part", nil, config.Parts{"applied_file": "abc"}, config.Parts{}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
