@@ -24,6 +24,7 @@ type events struct {
 
 	attempt int
 	shown   bool   // a part of the answer was sent
+	text    int    // bytes of text that were sent
 	head    []byte // what every chunk begins with; made with the first
 	buf     []byte
 

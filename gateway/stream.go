@@ -51,6 +51,7 @@ func (e *events) frame(f *llm.Frame) error {
 		return nil // it may yet fail, with a status of its own
 	case llm.FrameDelta:
 		e.shown = true
+		e.text += len(f.Text)
 		return e.send(e.delta(f.Text), nil)
 	case llm.FrameToolCall:
 		e.shown = true
@@ -58,6 +59,9 @@ func (e *events) frame(f *llm.Frame) error {
 	case llm.FrameEnd:
 		if err := queued(f.Response); err != nil {
 			return err
+		}
+		if e.text != len(f.Response.Content) {
+			return llm.Errorf(llm.CodeInterrupted, "the answer is another than what was sent of it; ask again")
 		}
 		last, err := e.last(f.Response)
 		if err != nil {

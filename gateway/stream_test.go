@@ -157,6 +157,16 @@ func TestAQueuedAnswerIsNoAnswer(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatIsAnotherThanWhatWasSent must not look whole.
+func TestAnAnswerThatIsAnotherThanWhatWasSent(t *testing.T) {
+	r := script(t, fake.New(fake.Step{Pieces: []string{"one answer"}, Response: &llm.Response{Content: "quite another", FinishReason: llm.FinishStop}}))
+	got := r.ask(t, helloStream)
+	require.Error(t, got.cut)
+	require.NotContains(t, got.body, "[DONE]")
+	events := got.events(t)
+	require.Equal(t, "interrupted", *faultIn(t, events[len(events)-1]).Code)
+}
+
 func TestAFallbackSaysSo(t *testing.T) {
 	r := script(t, fake.New(fake.Step{Pieces: []string{"later"}, Response: &llm.Response{Content: "later", ServedBy: llm.ServedByKillSwitch, Fallback: llm.FallbackStatic}}))
 	got := r.ask(t, hello)

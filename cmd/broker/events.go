@@ -161,6 +161,7 @@ func details(e *fleet.Event) string {
 	}
 	add(e.Code != "", "%s", e.Code)
 	add(e.Class != "" && string(e.Class) != string(e.Code) && e.Class != "ok", "%s", e.Class)
+	add(e.Limit != "", "%s", e.Limit)
 	add(e.Why != "", "%s", e.Why)
 	add(e.CoolDownMS > 0 && e.Name == "circuit_opened", "next probe in %s", time.Duration(e.CoolDownMS)*time.Millisecond)
 	add(e.MS > 0, "%d ms", e.MS)

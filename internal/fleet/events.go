@@ -37,7 +37,7 @@ func DecodeEvent(data []byte) (*Event, error) {
 		return nil, ErrNotEvent
 	}
 	e.Workers, e.Times = 0, 0
-	for _, text := range []*string{&e.Name, &e.Worker, &e.RequestID, &e.Feature, &e.Tenant, &e.Provider, &e.Model, (*string)(&e.Class), (*string)(&e.Code),
+	for _, text := range []*string{&e.Name, &e.Worker, &e.RequestID, &e.Feature, &e.Tenant, &e.Provider, &e.Model, (*string)(&e.Class), (*string)(&e.Code), &e.Limit,
 		&e.Breaker, (*string)(&e.From), &e.Why, &e.Flag, &e.By, &e.Reason} {
 		*text = clip(*text)
 	}
@@ -105,8 +105,8 @@ func (n *notable) merge(e *Event, now time.Time) []heard {
 }
 
 // kind is what two events of requests have in common if they are alike.
-func (e *Event) kind() [6]string {
-	return [6]string{e.Name, e.Feature, e.Provider, e.Model, string(e.Class), string(e.Code)}
+func (e *Event) kind() [7]string {
+	return [7]string{e.Name, e.Feature, e.Provider, e.Model, string(e.Class), string(e.Code), e.Limit}
 }
 
 func push(ring []heard, h heard) []heard {

@@ -105,11 +105,16 @@ func TestTroubleOfManyRequestsIsOneEvent(t *testing.T) {
 	}
 	n.take(&Event{Name: "failover_succeeded", RequestID: "x", Feature: "g"}, now.Add(100*time.Second))
 	n.take(&Event{Name: "failover_succeeded", RequestID: "y", Feature: "f"}, now.Add(time.Hour))
+	for i, limit := range []string{"concurrent", "tokens_per_minute", "concurrent"} {
+		e, err := DecodeEvent(fmt.Appendf(nil, `{"event":"limit_exceeded","request_id":"l%d","feature":"f","limit":%q}`, i, limit))
+		require.NoError(t, err)
+		n.take(e, now.Add(2*time.Hour))
+	}
 	var told []string
 	for _, e := range n.view() {
-		told = append(told, fmt.Sprint(e.RequestID, " ", e.Feature, " ", e.Times))
+		told = append(told, fmt.Sprint(e.RequestID, " ", e.Feature+e.Limit, " ", e.Times))
 	}
-	require.Equal(t, []string{"y f 1", "x g 1", "99 f 100", "99 f 100"}, told)
+	require.Equal(t, []string{"l2 fconcurrent 2", "l1 ftokens_per_minute 1", "y f 1", "x g 1", "99 f 100", "99 f 100"}, told)
 }
 
 func TestCostBeginsAnewAtMidnight(t *testing.T) {

@@ -169,6 +169,7 @@ type Event struct {
 	Model        string        `json:"model,omitempty"`
 	Class        llm.Outcome   `json:"class,omitempty"`
 	Code         llm.Code      `json:"code,omitempty"`
+	Limit        string        `json:"limit,omitempty"` // of limit_exceeded: its name
 	Attempts     int           `json:"attempts,omitempty"`
 	MS           int64         `json:"ms,omitempty"`
 	FirstTokenMS int64         `json:"first_token_ms,omitempty"`

@@ -31,6 +31,7 @@ export function details(e) {
   if (e.on !== undefined) list.push(e.on ? "on" : e.now ? "off now" : "off");
   if (e.code) list.push(e.code);
   if (e.class && e.class !== e.code && e.class !== "ok") list.push(e.class);
+  if (e.limit) list.push(e.limit);
   if (e.why) list.push(e.why);
   if (e.cool_down_ms && e.event === "circuit_opened") list.push(`next probe in ${span(e.cool_down_ms)}`);
   if (e.ms) list.push(ms(e.ms));
