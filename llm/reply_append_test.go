@@ -14,9 +14,9 @@ func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(field, n)
 			}
 		}
 	case reflect.Pointer:
