@@ -148,15 +148,20 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// broker starts one; its log goes into a file, as a service manager has it.
+// broker starts one, with metrics; its log goes into a file, as a service manager
+// has it.
 func (l *lab) broker(path, log string, environment []string) (pid int, err error) {
+	metrics, err := freeAddress()
+	if err != nil {
+		return 0, err
+	}
 	out, err := os.Create(filepath.Join(l.dir, log))
 	if err != nil {
 		return 0, err
 	}
 	defer out.Close()
 	cmd := exec.Command(path, "serve")
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Env = append(append(os.Environ(), environment...), "LLMBUS_METRICS="+metrics)
 	cmd.Stdout, cmd.Stderr = out, out
 	return l.start(cmd)
 }
