@@ -78,6 +78,14 @@ func (r *Request) decodeField(name string, value []byte, prompt **string) (known
 	if err := json.Unmarshal(value, target); err != nil {
 		return true, fieldError(name, err)
 	}
+	switch name {
+	case "tools":
+		for i := range r.Tools {
+			r.Tools[i].Parameters = madeWhole(r.Tools[i].Parameters)
+		}
+	case "json_schema":
+		r.JSONSchema.Schema = madeWhole(r.JSONSchema.Schema)
+	}
 	if string(value) == "0" && (name == "max_tokens" || name == "timeout_ms") {
 		return true, Errorf(CodeInvalidRequest, "%s must be 1 or more; leave it out for the default", name)
 	}

@@ -78,10 +78,30 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 // a surrogate pair in it. JSON allows that and servers of models fail on it; the
 // text that is decoded has U+FFFD in its place.
 func whole(value []byte) bool {
-	if !bytes.Contains(value, []byte(`\ud`)) && !bytes.Contains(value, []byte(`\uD`)) {
-		return true
+	return !hasSurrogate(value) || !bytes.ContainsRune(scan.Bare(value), utf8.RuneError)
+}
+
+func hasSurrogate(value []byte) bool {
+	return bytes.Contains(value, []byte(`\ud`)) || bytes.Contains(value, []byte(`\uD`))
+}
+
+// madeWhole is a value that providers get as it is, written anew where a half
+// of a surrogate pair may be in it.
+func madeWhole(value json.RawMessage) json.RawMessage {
+	if !hasSurrogate(value) {
+		return value
 	}
-	return !bytes.ContainsRune(scan.Bare(value), utf8.RuneError)
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return value // its syntax was checked before
+	}
+	anew, err := json.Marshal(v)
+	if err != nil {
+		return value
+	}
+	return anew
 }
 
 func decodeString(key string, value []byte, into *string) error {

@@ -37,3 +37,16 @@ func TestMessagesJSONIsGivenOnlyWhereNothingElseIsInIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, req.MessagesJSON())
 }
+
+func TestSchemasHoldNoHalfOfASurrogatePair(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"enum":["\ud83d\ude00"],"n":1e30}`: `{"enum":["😀"],"n":1e30}`,
+		`{"enum":["a \uD83D"]}`:              "{\"enum\":[\"a \ufffd\"]}",
+		`{"z":1,"a":"\u00e9"}`:               `{"z":1,"a":"\u00e9"}`,
+	} {
+		req, err := llm.DecodeRequest([]byte(`{"prompt":"x","tools":[{"type":"function","function":{"name":"f","parameters":` + raw + `}}],"json_schema":{"schema":` + raw + `}}`))
+		require.NoError(t, err)
+		require.Equal(t, want, string(req.Tools[0].Parameters))
+		require.Equal(t, want, string(req.JSONSchema.Schema))
+	}
+}
