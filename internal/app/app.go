@@ -51,6 +51,9 @@ func workerName(given string) string {
 
 // Run serves until ctx ends, which is no error, or a part fails.
 func (a *App) Run(ctx context.Context) (err error) {
+	if err := a.env.doorless(); err != nil {
+		return err
+	}
 	src, err := newSource(a.env, a.opts.Config)
 	if err != nil {
 		return err

@@ -85,6 +85,14 @@ func TestKeysMustFitTheWorker(t *testing.T) {
 	}
 }
 
+func TestKeysOfADoorThatIsNotThere(t *testing.T) {
+	env := app.Defaults("nats://127.0.0.1:1")
+	env.HTTPKeysFile, env.AdminKey = "keys", "a key of sixteen or more"
+	err := launch(t, env, echoConfig).result(t)
+	require.ErrorContains(t, err, "LLMBUS_ADMIN_KEY: has no effect without LLMBUS_HTTP; set it, or remove this")
+	require.ErrorContains(t, err, "LLMBUS_HTTP_KEYS_FILE: has no effect without LLMBUS_HTTP; set it, or remove this")
+}
+
 // TestShutdownLetsAnswersOverHTTPEnd stops door and worker together.
 func TestShutdownLetsAnswersOverHTTPEnd(t *testing.T) {
 	srv, provider := natstest.ListenServer(t), simtest.Start(t)

@@ -261,3 +261,16 @@ func (e *Environment) key(p *config.Provider) (wire.Secret, error) {
 // unknown lists variables that begin like ours and mean nothing. They are no
 // error, since container platforms make variables of a service's name.
 func unknown(e *Environment) error { return envconfig.CheckDisallowed(prefix, e) }
+
+// doorless refuses settings of the door of a worker that has none.
+func (e *Environment) doorless() error {
+	if e.HTTP != "" {
+		return nil
+	}
+	var errs []error
+	for _, name := range set(map[string]string{"HTTP_KEYS": e.HTTPKeys, "HTTP_KEYS_FILE": e.HTTPKeysFile,
+		"ADMIN_KEY": e.AdminKey.Reveal(), "ADMIN_KEY_FILE": e.AdminKeyFile}) {
+		errs = append(errs, fmt.Errorf(prefix+"_%s: has no effect without LLMBUS_HTTP; set it, or remove this", name))
+	}
+	return errors.Join(errs...)
+}
