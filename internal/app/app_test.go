@@ -28,8 +28,8 @@ func TestEmbeddedServerAndEcho(t *testing.T) {
   NO MODEL ANSWERS: .*
   Set OPENAI_API_KEY, .*
 
-  try       broker ask default "hello"
-            nats req llm\.complete\.default '\{"prompt":"hello"\}' --timeout 30s
+  try       LLMBUS_NATS_URL=nats://127\.0\.0\.1:\d+ broker ask default "hello"
+            nats -s nats://127\.0\.0\.1:\d+ req llm\.complete\.default '\{"prompt":"hello"\}' --timeout 30s
 $`), p.out.String())
 
 	nc, err := nats.Connect(regexp.MustCompile(`nats://[0-9.:]+`).FindString(p.out.String()))

@@ -39,10 +39,20 @@ func (w *worker) banner(server *Server) string {
 			name = "default"
 		}
 		b.WriteString("\n")
-		line("try", `%s ask %s "hello"`, cmp.Or(w.opts.Command, "broker"), name)
-		line("", `nats req %s '{"prompt":"hello"}' --timeout 30s`, subjects.Complete(name))
+		env, flag := elsewhere(server)
+		line("try", `%s%s ask %s "hello"`, env, cmp.Or(w.opts.Command, "broker"), name)
+		line("", `nats%s req %s '{"prompt":"hello"}' --timeout 30s`, flag, subjects.Complete(name))
 	}
 	return b.String()
+}
+
+// elsewhere is what commands need to find an embedded server that is not where
+// they look by themselves.
+func elsewhere(server *Server) (env, flag string) {
+	if server == nil || server.URL() == "nats://"+defaultListen {
+		return "", ""
+	}
+	return "LLMBUS_NATS_URL=" + server.URL() + " ", " -s " + server.URL()
 }
 
 func heading(text string, i int) string {
