@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -32,10 +33,13 @@ func newExplain(io streams) *cobra.Command {
 		Short: "Show how a request would be routed now, without asking a provider",
 		Long: "Explain reads the configuration, the switches and the breakers from KV and goes the way of a request up to its first\n" +
 			"call: which target would be asked first, which if that fails, and why each of the others would not.\n" +
-			"What only a worker knows is left out: its keys, and what limits it has.",
+			"What only workers know is left out: their keys, and what tenants have used of their limits.",
 		Example: "  broker explain support\n  broker explain support --data-class confidential --stream --tools\n  broker explain support --json | jq '.targets[] | select(.skipped)'",
 		Args:    arguments(1, 1, "the name of a feature"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := h.validate(); err != nil {
+				return err
+			}
 			env, err := environment()
 			if err != nil {
 				return err
@@ -74,6 +78,19 @@ func (h *hypothetical) flags(c *cobra.Command) {
 	f.IntVar(&h.maxTokens, "max-tokens", 0, "with this bound of the answer")
 	f.BoolVar(&h.noFailover, "no-failover", false, "that asks the first usable target only")
 	f.BoolVar(&h.job, "job", false, "as a background job")
+}
+
+// validate refuses what no request could be, and what would change nothing.
+func (h *hypothetical) validate() error {
+	switch llm.Class(h.class) {
+	case "", llm.ClassInteractive, llm.ClassBackground, llm.ClassStructured:
+	default:
+		return usageError{fmt.Errorf("--class must be interactive, background or structured, not %q", h.class)}
+	}
+	if h.maxTokens < 0 {
+		return usageError{errors.New("--max-tokens must be 0 or more")}
+	}
+	return nil
 }
 
 // request has what targets are chosen by, and no content.
