@@ -22,7 +22,8 @@ const flagHelp = `A flag is one of
   model.<provider>.<model>       one model
   tenant.<tenant>                one tenant
   feature.<feature>.tenant.<tenant>
-  failover, failover.<feature>   automatic failover only
+  failover, failover.<feature>, failover.<feature>.tenant.<tenant>
+                                 automatic failover only
 A flag that is not set is on. Every worker obeys within milliseconds; what is in flight ends, unless --now is given.`
 
 func newFlags(io streams) *cobra.Command {

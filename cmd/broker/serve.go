@@ -22,8 +22,10 @@ Settings come from the environment:
   LLMBUS_POOL             requests at once (256)
   LLMBUS_MAX_TIMEOUT      the longest a request may take (10m)
   LLMBUS_SHUTDOWN_GRACE   time for what is in flight (30s)
+  LLMBUS_NATS_INBOX       prefix of this process's own inboxes (_INBOX)
   LLMBUS_INBOX_PREFIXES   further shapes of reply subjects, separated by commas
   LLMBUS_TENANTS          true: take llm.complete.<feature>.<tenant>, as account imports map it
+  LLMBUS_TENANT_INBOX     where a tenant's answers may go, such as _INBOX.{tenant}; with LLMBUS_TENANTS
   LLMBUS_TENANT_HEADER    true: believe the Llm-Tenant header of callers
   LLMBUS_KV_REPLICAS      of each bucket, at most (3, and fewer where there are fewer servers)
   LLMBUS_CACHE_TTL        how long answers are kept for the cached fallback (24h)
@@ -32,6 +34,9 @@ Settings come from the environment:
   LLMBUS_JOB_EXPIRY       how long a job that does not say may wait for its answer (24h)
   LLMBUS_RESULT_TTL       how long answers of jobs are kept (24h)
   LLMBUS_IDEMPOTENCY_TTL  how long an idempotency key counts (24h)
+  LLMBUS_AUDIT_TTL        how long records of routing are kept (2160h)
+  LLMBUS_AUDIT_BYTES      of all such records; 0 is no bound (0)
+  LLMBUS_USAGE_TTL        how long the totals of a day are kept (9600h)
   LLMBUS_REPLAY_TTL       how long frames of resumable streams are kept (5m)
   LLMBUS_REPLAY_BYTES     memory for them on each NATS server (268435456)
   LLMBUS_HTTP             also serve the OpenAI API and the operator's page there; see broker gateway --help
