@@ -129,9 +129,9 @@ func withCompletion(root *cobra.Command) {
 	}
 }
 
-// eventWords are the names of events that this version publishes.
-func eventWords() func(context.Context) []string {
-	return words(chain.EventRequestStarted, chain.EventRequestSucceeded, chain.EventRequestFailed,
+// eventNames are the names of events that this version publishes.
+func eventNames() []string {
+	return []string{chain.EventRequestStarted, chain.EventRequestSucceeded, chain.EventRequestFailed,
 		chain.EventFailoverAttempted, chain.EventFailoverSucceeded, chain.EventFailoverExhausted,
-		chain.EventOutputInvalid, chain.EventStreamInterrupted, "circuit_opened", "circuit_half_open", "circuit_closed", "kill_switch_flipped", "limit_exceeded")
+		chain.EventOutputInvalid, chain.EventStreamInterrupted, "circuit_opened", "circuit_half_open", "circuit_closed", "kill_switch_flipped", "limit_exceeded"}
 }

@@ -29,7 +29,11 @@ func connect() (*nats.Conn, error) {
 	}
 	nc, err := nats.Connect(env.URL(), options...)
 	if err != nil {
-		return nil, natsError{fmt.Errorf("connect to NATS at %s: %w; start a worker with %q, or set LLMBUS_NATS_URL", env.URL(), err, command())}
+		remedy := fmt.Sprintf("start a worker with %q, or set LLMBUS_NATS_URL", command())
+		if errors.Is(err, nats.ErrAuthorization) {
+			remedy = "check the login: LLMBUS_NATS_CREDS, _NKEY, _TOKEN, or _USER with _PASSWORD"
+		}
+		return nil, natsError{fmt.Errorf("connect to NATS at %s: %w; %s", env.URL(), err, remedy)}
 	}
 	return nc, nil
 }

@@ -52,7 +52,7 @@ func newEvents(io streams) *cobra.Command {
 	}
 	c.Flags().IntVar(&f.limit, "limit", 0, "end after so many events; 0 goes on")
 	c.Flags().BoolVar(&f.json, "json", false, "print a JSON object for each event on a line, with all its fields")
-	completeFlag(c, "event", eventWords())
+	completeFlag(c, "event", words(eventNames()...))
 	completeFlag(c, "feature", featureWords)
 	return c
 }
@@ -68,6 +68,7 @@ func (f *following) run(ctx context.Context) error {
 			return usageError{fmt.Errorf("--event: %q is no name of an event, such as circuit_opened", name)}
 		}
 	}
+	f.warn()
 	nc, err := connect()
 	if err != nil {
 		return err
@@ -102,6 +103,16 @@ func (f *following) run(ctx context.Context) error {
 		n++
 	}
 	return nil
+}
+
+// warn names what this version would wait for in vain; a later one may publish it.
+func (f *following) warn() {
+	known := eventNames()
+	for _, name := range f.events {
+		if !slices.Contains(known, name) {
+			fmt.Fprintf(f.err, "no event of version %s is named %s; there are %s\n", version, name, strings.Join(known, ", "))
+		}
+	}
 }
 
 func (f *following) wants(e *fleet.Event) bool {

@@ -4,12 +4,27 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/internal/natstest"
 	"github.com/llmbus/llmbus/kv"
 )
+
+func TestARefusedLoginNamesTheLogin(t *testing.T) {
+	srv := natstest.ListenServer(t, func(o *server.Options) { o.Authorization = "right" })
+	got := broker(t, []string{"LLMBUS_NATS_URL=" + srv.ClientURL(), "LLMBUS_NATS_TOKEN=wrong"}, "", "flags")
+	require.Equal(t, exitNATS, got.code)
+	require.Contains(t, got.err, "uthorization", got.err)
+	require.Contains(t, got.err, "; check the login: LLMBUS_NATS_CREDS, ")
+}
+
+func TestAnUnknownEventIsNamed(t *testing.T) {
+	env := []string{"LLMBUS_NATS_URL=nats://127.0.0.1:1"}
+	got := broker(t, env, "", "events", "--event", "circuit_open", "--event", "circuit_closed")
+	require.Regexp(t, `^no event of version \S+ is named circuit_open; there are request_started, .*circuit_opened.*\nbroker: connect `, got.err)
+}
 
 func TestWatchShowsEveryChange(t *testing.T) {
 	srv := natstest.ListenServer(t)
