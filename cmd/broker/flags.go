@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/user"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -45,11 +46,11 @@ func newFlags(io streams) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(newFlagsSet(), newFlagsClear())
+	c.AddCommand(newFlagsSet(io), newFlagsClear())
 	return c
 }
 
-func newFlagsSet() *cobra.Command {
+func newFlagsSet(io streams) *cobra.Command {
 	f := kv.Flag{}
 	c := &cobra.Command{
 		Use:   "set <flag> on|off",
@@ -71,10 +72,14 @@ func newFlagsSet() *cobra.Command {
 			if len(kv.ParseFlags(map[string]string{f.Key: ""}).Malformed()) > 0 {
 				return usageError{fmt.Errorf("%q is no flag; see %s --help", args[0], c.CommandPath())}
 			}
-			return withBuckets(c.Context(), func(ctx context.Context, b *kv.Buckets) error {
+			err := withBuckets(c.Context(), func(ctx context.Context, b *kv.Buckets) error {
 				_, err := kv.SetFlag(ctx, b.Flags, f)
 				return err
 			})
+			if err == nil && !f.On && switchesNothing(c.Context(), f.Key) {
+				fmt.Fprintf(io.err, "%s is set, but no feature has that name or asks that target now: look for a typing error\n", f.Key)
+			}
+			return err
 		},
 	}
 	c.ValidArgsFunction = nth(flagWords, words("on", "off"))
@@ -82,6 +87,17 @@ func newFlagsSet() *cobra.Command {
 	c.Flags().StringVar(&f.By, "by", operator(), "who, in one word")
 	c.Flags().BoolVar(&f.Now, "now", false, "stop what is in flight, too")
 	return c
+}
+
+// switchesNothing tells whether a worker answers and knows nothing of that name.
+// Nobody has a list of tenants.
+func switchesNothing(ctx context.Context, key string) bool {
+	if strings.HasPrefix(key, "tenant.") {
+		return false
+	}
+	key, _, _ = strings.Cut(key, ".tenant.")
+	known := flagWords(ctx)
+	return len(known) > 2 && !slices.Contains(known, key) // all and failover are always there
 }
 
 func newFlagsClear() *cobra.Command {
