@@ -31,7 +31,7 @@ const (
 )
 
 const exitHelp = `Exit codes: 0 done; 1 failure; 2 usage; 3 configuration or environment refused;
-4 NATS out of reach; 5 the broker answered with an error (ask).`
+4 NATS out of reach; 5 the broker answered with an error (ask, explain).`
 
 // streams are where a command reads and writes.
 type streams struct {
