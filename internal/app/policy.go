@@ -164,7 +164,6 @@ func (p *policy) apply() []config.Problem {
 	var refused []string
 	for _, problem := range problems {
 		refused = append(refused, problem.String())
-		p.log.Error("a part of the configuration is refused; what was in force before stays", "part", problem.Source, "reason", problem.String())
 	}
 	p.adapters.settle(cfg)
 	p.parts = parts
@@ -172,6 +171,9 @@ func (p *policy) apply() []config.Problem {
 	p.router.Load(p.features(cfg))
 	p.refused.Store(&refused)
 	p.inForce.Store(cfg)
+	for _, problem := range problems { // said once the status shows it, too
+		p.log.Error("a part of the configuration is refused; what was in force before stays", "part", problem.Source, "reason", problem.String())
+	}
 	p.log.Info("configuration applied", "features", p.router.Features(), "refused", len(problems))
 	p.applied()
 	return problems
