@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -130,7 +131,7 @@ func (r *Router) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fra
 func (r *Router) route(req *llm.Request) (*pipeline, *llm.Request, error) {
 	p, ok := (*r.pipelines.Load())[req.Feature]
 	if !ok {
-		return nil, nil, llm.Errorf(llm.CodeUnknownFeature, "feature %q is not configured; known are %v", req.Feature, r.Features())
+		return nil, nil, llm.Errorf(llm.CodeUnknownFeature, "feature %q is not configured; known are %s", req.Feature, strings.Join(r.Features(), ", "))
 	}
 	if s := req.JSONSchema; s != nil {
 		if err := r.env.schemas.check(s.Schema); err != nil {

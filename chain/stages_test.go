@@ -24,7 +24,7 @@ func TestUnknownFeature(t *testing.T) {
 	for _, do := range both {
 		got := do(t.Context(), rig, req)
 		require.Equal(t, llm.CodeUnknownFeature, got.err.Code)
-		require.Contains(t, got.err.Message, "[f]")
+		require.Contains(t, got.err.Message, "known are f")
 	}
 }
 

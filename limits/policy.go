@@ -51,6 +51,19 @@ func (p *Policy) Empty() bool {
 	return true
 }
 
+// NameTenants reports whether some tenant has limits of its own.
+func (p *Policy) NameTenants() bool {
+	if len(p.Tenants.Tenants) > 0 {
+		return true
+	}
+	for _, r := range p.Features {
+		if len(r.Tenants) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Validate refuses limits that mean nothing.
 func (p *Policy) Validate() error {
 	all := []Rules{p.Tenants}

@@ -110,7 +110,7 @@ func TestTools(t *testing.T) {
 	require.Regexp(t, `^\{"seq":1,.*"type":"start".*\}\n(.*\n)*\{.*"type":"end".*\}\n$`, tool("ask", "--json", "--stream", "default", "hi").out)
 	require.NotContains(t, tool("ask", "--idempotency-key", "k", "default", "hi").err, "replayed")
 	require.Regexp(t, `^\[echo/echo, .*, replayed\]\n$`, tool("ask", "--idempotency-key", "k", "--stream", "default", "hi").err)
-	require.Equal(t, outcome{exitAnswer, "", "broker: unknown_feature: feature \"nosuch\" is not configured; known are [default]\n"}, tool("ask", "nosuch", "hi"))
+	require.Equal(t, outcome{exitAnswer, "", "broker: unknown_feature: feature \"nosuch\" is not configured; known are default\n"}, tool("ask", "nosuch", "hi"))
 
 	require.Regexp(t, `^BREAKER +STATE .*\necho/echo +closed +- .* 0 +now +1/1\n$`, tool("breakers").out)
 	require.Contains(t, tool("breakers", "--json").out, `"key": "echo.echo"`)

@@ -105,7 +105,7 @@ func dimensions(by []string) ([]usage.Dimension, error) {
 	for _, name := range by {
 		d := usage.Dimension(strings.TrimSpace(name))
 		if !slices.Contains(known, d) || slices.Contains(list, d) {
-			return nil, fmt.Errorf("--by takes %v, each once, or none; not %q", known, name)
+			return nil, fmt.Errorf("--by takes %s, each once, or none; not %q", strings.Trim(fmt.Sprint(known), "[]"), name)
 		}
 		list = append(list, d)
 	}

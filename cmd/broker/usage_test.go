@@ -57,7 +57,7 @@ func TestUsageRefusesWhatItCannotShow(t *testing.T) {
 		{[]string{"--to", "2026-11-30"}, "--to needs --from"},
 		{[]string{"--from", "2026-11-30", "--to", "2026-11-29"}, "the last day, 2026-11-29, is before the first, 2026-11-30"},
 		{[]string{"--from", "2020-01-01", "--to", "2026-11-29"}, "days are too many; ask for at most 400"},
-		{[]string{"--by", "worker"}, "--by takes [day tenant feature provider model], each once, or none"},
+		{[]string{"--by", "worker"}, "--by takes day tenant feature provider model, each once, or none"},
 		{[]string{"--by", "day,day"}, `not "day"`},
 		{[]string{"--csv", "--json"}, "exclude each other"},
 	} {

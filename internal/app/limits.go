@@ -18,4 +18,7 @@ func (p *policy) limitTenants(cfg *config.Config) {
 	if err := p.limiter.Load(cfg.Limits); err != nil {
 		p.log.Error("limits are refused; those of before stay", "reason", err)
 	}
+	if env := p.adapters.env; cfg.Limits.NameTenants() && !env.Tenants && !env.TenantHeader {
+		p.log.Warn("limits of tenants by name have no effect, since this worker knows no tenants; set LLMBUS_TENANTS or LLMBUS_TENANT_HEADER, or limit default")
+	}
 }
