@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -268,29 +267,29 @@ func fleet(t *testing.T, srv *natstest.Listener, config string, change ...func(*
 	}
 }
 
-// deadPort is an address that refuses connections.
-func deadPort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
+// nobody is an address that refuses connections: the system hands its port out
+// to no listener.
+const nobody = "127.0.0.1:1"
 
-// crashConfig has for each way a feature of its own, and one with a backup.
-func crashConfig(t *testing.T, b *broken) string {
+// slow tells whether a way to fail ends by a timeout alone.
+func slow(way string) bool { return strings.HasPrefix(way, "hang") || way == "drip" }
+
+// crashConfig has for each way a feature of its own, and one with a backup. What
+// fails by itself has more time than a busy machine needs for it.
+func crashConfig(b *broken) string {
 	var c strings.Builder
-	fmt.Fprintf(&c, "breaker: {threshold: 1000}\nproviders:\n  p: {kind: openai, base_url: %q}\n  spare: {kind: openai, base_url: %q}\n  dead: {kind: openai, base_url: \"http://%s\"}\nfeatures:\n", b.URL, b.URL, deadPort(t))
+	fmt.Fprintf(&c, "breaker: {threshold: 1000}\nproviders:\n  p: {kind: openai, base_url: %q}\n  spare: {kind: openai, base_url: %q}\n  dead: {kind: openai, base_url: \"http://%s\"}\nfeatures:\n", b.URL, b.URL, nobody)
 	for name := range crashes() {
 		provider := "p"
 		if name == "refused" {
 			provider = "dead"
 		}
-		timeout := "20s"
-		if strings.HasPrefix(name, "hang") || name == "drip" {
-			timeout = "1s"
+		timeout, attempt, firstToken := "1m", "30s", "29s"
+		if slow(name) {
+			timeout, attempt, firstToken = "2s", "2s", "1900ms"
 		}
 		fmt.Fprintf(&c, "  %s: {timeout: %s, targets: [{provider: %s, model: %q}]}\n", name, timeout, provider, name)
-		fmt.Fprintf(&c, "  %s-spare: {timeout: 20s, on_misconfigured: fail_over, targets: [{provider: %s, model: %q, timeout: 500ms, first_token_timeout: 400ms}, {provider: spare, model: good-%s}]}\n", name, provider, name, name)
+		fmt.Fprintf(&c, "  %s-spare: {timeout: 1m, on_misconfigured: fail_over, targets: [{provider: %s, model: %q, timeout: %s, first_token_timeout: %s}, {provider: spare, model: good-%s}]}\n", name, provider, name, attempt, firstToken, name)
 	}
 	return c.String()
 }
@@ -298,7 +297,7 @@ func crashConfig(t *testing.T, b *broken) string {
 func crashRig(t *testing.T) (*rig, *broken) {
 	b := newBroken(t)
 	srv := natstest.ListenServer(t)
-	fleet(t, srv, crashConfig(t, b))
+	fleet(t, srv, crashConfig(b))
 	return open(t, srv), b
 }
 

@@ -53,7 +53,7 @@ func TestACallerThatLeavesCancelsTheCall(t *testing.T) {
 			leave()
 			require.ErrorIs(t, <-ended, context.Canceled)
 			require.Eventually(t, func() bool { return len(provider.Stats().Cancels) > before }, patience, tick)
-			require.Less(t, provider.Stats().Cancels[before].At.Sub(left), 500*time.Millisecond)
+			require.Less(t, provider.Stats().Cancels[before].At.Sub(left), 3*time.Second, "long before it would have ended")
 			require.Zero(t, provider.Stats().InFlight)
 		})
 	}
