@@ -43,7 +43,11 @@ func TestFleetFromATerminal(t *testing.T) {
 	require.Equal(t, exitOK, programs.stop(t, syscall.SIGINT))
 	require.NotContains(t, tool("flags").out, "\x1b", "a reason does not steer the terminal")
 
-	got := tool("top", "--once", "--interval", "100ms")
+	var got outcome
+	require.Eventually(t, func() bool { // on a busy machine a part may be late, and the picture says so
+		got = tool("top", "--once", "--interval", "100ms")
+		return got.code != exitOK || !strings.Contains(got.out, "! ")
+	}, patience, tick, "the picture stays incomplete")
 	require.Equal(t, exitOK, got.code, got.err)
 	require.Regexp(t, `(?m)^llmbus  nats://\S+  \d\d:\d\d:\d\d$`, got.out)
 	require.Regexp(t, `(?m)^default  off  .*  echo/echo$`, got.out)
@@ -51,12 +55,11 @@ func TestFleetFromATerminal(t *testing.T) {
 	require.Regexp(t, `(?m)^feature.default  off  .*·\[31mred$`, got.out)
 	require.Regexp(t, `(?m)^blue-\S+  joined  0/256  `, got.out)
 	require.NotContains(t, got.out, "\x1b")
-	require.NotContains(t, got.out, "! ")
 
 	pictures := background(t, env, "top", "--json", "--interval", "100ms")
 	for range 2 {
 		var v fleet.View
-		require.NoError(t, json.Unmarshal([]byte(pictures.find(t, `^\{.*\}$`)), &v))
+		require.NoError(t, json.Unmarshal([]byte(pictures.find(t, `^\{.*"stale":\[\].*\}$`)), &v))
 		require.Equal(t, []fleet.Target{{Provider: "echo", Model: "echo", State: breaker.Closed}}, v.Features[0].Targets)
 	}
 	require.Equal(t, exitOK, pictures.stop(t, syscall.SIGINT))

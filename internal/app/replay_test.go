@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/llmbus/llmbus/llm"
 )
 
-// resume asks for a resumable stream and then reads it again.
-func resume(t *testing.T, c *client.Client) (first *llm.Response, again error) {
+// resume asks for a resumable stream and then reads it again, within a time.
+func resume(t *testing.T, c *client.Client, within time.Duration) (first *llm.Response, again error) {
 	t.Helper()
 	req := question("default", "hello")
 	req.ID, req.Resumable = "r1", true
@@ -21,7 +22,9 @@ func resume(t *testing.T, c *client.Client) (first *llm.Response, again error) {
 		require.NoError(t, err)
 		first = f.Response
 	}
-	for _, err := range c.Resume(t.Context(), "r1", 1) {
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	for _, err := range c.Resume(ctx, "r1", 1) {
 		again = err
 	}
 	return first, again
@@ -32,7 +35,7 @@ func TestFramesAreKept(t *testing.T) {
 	p := start(t, joining(srv), echoConfig)
 	c, err := client.New(srv.Dial(), client.WithTimeout(patience))
 	require.NoError(t, err)
-	first, again := resume(t, c)
+	first, again := resume(t, c, patience)
 	require.NoError(t, again)
 	require.Equal(t, "echo: hello", first.Content)
 	require.Empty(t, first.Warnings)
@@ -43,10 +46,10 @@ func TestFramesAreKept(t *testing.T) {
 func TestWithoutRoomFramesAreNotKept(t *testing.T) {
 	srv := natstest.ListenServer(t, func(o *server.Options) { o.JetStreamMaxMemory = 1 << 20 })
 	p := start(t, joining(srv), echoConfig)
-	c, err := client.New(srv.Dial(), client.WithTimeout(time.Second))
+	c, err := client.New(srv.Dial(), client.WithTimeout(patience))
 	require.NoError(t, err)
-	first, again := resume(t, c)
-	require.Error(t, again, "nobody serves readers that come back: unavailable, or the client's own time is up first")
+	first, again := resume(t, c, time.Second)
+	require.Error(t, again, "nobody serves readers that come back: unavailable, or the reader's own time is up first")
 	require.Equal(t, "echo: hello", first.Content)
 	require.Equal(t, []string{"resumable was ignored: this fleet keeps no frames"}, first.Warnings)
 	require.Contains(t, p.log.String(), "frames are not kept")
