@@ -29,32 +29,40 @@ func TestACallerThatLeavesCancelsTheCall(t *testing.T) {
 	srv := natstest.ListenServer(t)
 	fleet(t, srv, fmt.Sprintf("providers: {p: {kind: openai, base_url: %q}}\nfeatures: {support: {targets: [{provider: p, model: sim-ok-t6000-g20ms}]}}", provider.URL()))
 	r := open(t, srv)
+	cancel := func(t *testing.T, name, body string) time.Duration {
+		before := len(provider.Stats().Cancels)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		ended := make(chan error, 1)
+		text := make(chan struct{})
+		go func() {
+			resp, err := http.DefaultClient.Do(r.request(t, ctx, http.MethodPost, "/v1/chat/completions", body))
+			if err == nil {
+				close(text)
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			ended <- err
+		}()
+		require.Eventually(t, func() bool { return provider.Stats().InFlight == 1 }, patience, tick)
+		if name == "stream" {
+			<-text
+		}
+		left := time.Now()
+		leave()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Eventually(t, func() bool { return len(provider.Stats().Cancels) > before }, patience, tick)
+		require.Eventually(t, func() bool { return provider.Stats().InFlight == 0 }, patience, tick)
+		return provider.Stats().Cancels[before].At.Sub(left)
+	}
 	for name, body := range map[string]string{"whole": hello, "stream": helloStream} {
 		t.Run(name, func(t *testing.T) {
-			before := len(provider.Stats().Cancels)
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			ended := make(chan error, 1)
-			text := make(chan struct{})
-			go func() {
-				resp, err := http.DefaultClient.Do(r.request(t, ctx, http.MethodPost, "/v1/chat/completions", body))
-				if err == nil {
-					close(text)
-					_, err = io.Copy(io.Discard, resp.Body)
-					_ = resp.Body.Close()
-				}
-				ended <- err
-			}()
-			require.Eventually(t, func() bool { return provider.Stats().InFlight == 1 }, patience, tick)
-			if name == "stream" {
-				<-text
+			const soon, tries = 500 * time.Millisecond, 5 // a busy machine may be late with one of them
+			took := cancel(t, name, body)
+			for n := 1; n < tries && took >= soon; n++ {
+				took = cancel(t, name, body)
 			}
-			left := time.Now()
-			leave()
-			require.ErrorIs(t, <-ended, context.Canceled)
-			require.Eventually(t, func() bool { return len(provider.Stats().Cancels) > before }, patience, tick)
-			require.Less(t, provider.Stats().Cancels[before].At.Sub(left), 3*time.Second, "long before it would have ended")
-			require.Zero(t, provider.Stats().InFlight)
+			require.Less(t, took, soon)
 		})
 	}
 }
