@@ -19,13 +19,20 @@ import (
 // clock goroutine per process, which waits on a channel from outside and would
 // keep the bubble's time from moving if it lived inside, so Bubble holds it open
 // outside. A test binary that has bubbles must not run tests in parallel.
+//
+// Time stands still once f and its cleanups are done, and a goroutine of nats.go
+// that looks every 100 ms whether something has ended would never see it; so a
+// second passes at the end.
 func Bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	ats.Register()
 	defer ats.Unregister()
 	dropPools()
 	defer dropPools()
-	synctest.Test(t, f)
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { <-time.After(time.Second) }) // the first is the last to run
+		f(t)
+	})
 }
 
 // Advance lets d pass in a bubble and then waits until nothing moves any more.
