@@ -76,16 +76,21 @@ func TestProcessesKeepALimitTogether(t *testing.T) {
 func TestSlotsOfAKilledProcessComeBack(t *testing.T) {
 	s := newSite(t)
 	s.limit(t, "concurrent: 6")
-	workers := s.start(t, 2)
+	victim := s.start(t, 1)[0]
 	hang := func() {
 		require.NoError(t, s.caller.PublishRequest(subjects.Complete("silent"), s.caller.NewInbox(), []byte(hello)))
 	}
 	inFlight := func() int { return s.sim.Stats().InFlight }
+	for range 3 {
+		hang()
+	}
+	until(t, "the first process has slots", func() bool { return inFlight() == 3 })
+	s.start(t, 1)
 	for range 12 {
 		hang()
 	}
 	until(t, "all slots are taken", func() bool { return inFlight() == 6 })
-	_ = workers[0].stop(t, syscall.SIGKILL) // its exit code says that it was killed
+	_ = victim.stop(t, syscall.SIGKILL) // its exit code says that it was killed
 	until(t, "its calls are broken off", func() bool { return inFlight() < 6 })
 	require.Eventually(t, func() bool {
 		hang()
