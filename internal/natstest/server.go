@@ -10,7 +10,7 @@ import (
 )
 
 // readyWithin bounds how long a server may take to start.
-const readyWithin = 10 * time.Second
+const readyWithin = time.Minute
 
 // Server starts a JetStream server without a socket. It works inside a Bubble;
 // use memory storage there. It is shut down when t ends.
