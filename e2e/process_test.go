@@ -112,17 +112,19 @@ func TestProcessKilledTakesNobodyWithIt(t *testing.T) {
 }
 
 // busy is the worker that has a request in flight.
-func (s *site) busy(t *testing.T, workers []*process) *process {
+func (s *site) busy(t *testing.T, workers []*process) (found *process) {
 	t.Helper()
-	for _, one := range s.statuses(t) {
-		for _, p := range workers {
-			if one.of(p.name) && one.Stats.InFlight > 0 {
-				return p
+	until(t, "a worker says that it is busy", func() bool {
+		for _, one := range s.statuses(t) {
+			for _, p := range workers {
+				if one.of(p.name) && one.Stats.InFlight > 0 {
+					found = p
+				}
 			}
 		}
-	}
-	require.Fail(t, "no worker is busy")
-	return nil
+		return found != nil
+	})
+	return found
 }
 
 // stream subscribes to the stream of a new id and starts the request.
