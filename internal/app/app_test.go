@@ -28,7 +28,7 @@ func TestEmbeddedServerAndEcho(t *testing.T) {
   NO MODEL ANSWERS: .*
   Set OPENAI_API_KEY, .*
 
-  try       LLMBUS_NATS_URL=nats://127\.0\.0\.1:\d+ broker ask default "hello"
+  try       LLMBUS_LISTEN=127\.0\.0\.1:\d+ broker ask default "hello"
             nats -s nats://127\.0\.0\.1:\d+ req llm\.complete\.default '\{"prompt":"hello"\}' --timeout 30s
 $`), p.out.String())
 

@@ -52,7 +52,7 @@ func elsewhere(server *Server) (env, flag string) {
 	if server == nil || server.URL() == "nats://"+defaultListen {
 		return "", ""
 	}
-	return "LLMBUS_NATS_URL=" + server.URL() + " ", " -s " + server.URL()
+	return "LLMBUS_LISTEN=" + strings.TrimPrefix(server.URL(), "nats://") + " ", " -s " + server.URL()
 }
 
 func heading(text string, i int) string {
