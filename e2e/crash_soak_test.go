@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -230,10 +231,16 @@ func (s *soak) weigh(t *testing.T, most int) (w weight) {
 	return w
 }
 
-// goroutines counts by stacks, since runtime.NumGoroutine is off at times.
+// resting is how the stack of a goroutine begins that a worker keeps for its next
+// request.
+var resting = regexp.MustCompile(`\n\ngoroutine \d+ \[[^\n]*\]:\n[^\n]*/bus\.\(\*crew\)\.work\(`)
+
+// goroutines counts by stacks, since runtime.NumGoroutine is off at times. It
+// leaves out those that rest: there may be as many as requests at once.
 func goroutines() int {
 	buf := make([]byte, 4<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "\n\ngoroutine ") + 1
+	stacks := string(buf[:runtime.Stack(buf, true)])
+	return strings.Count(stacks, "\n\ngoroutine ") + 1 - len(resting.FindAllStringIndex(stacks, -1))
 }
 
 // resident is the memory that the process holds, as the kernel counts it, or as
