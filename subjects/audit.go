@@ -1,7 +1,5 @@
 package subjects
 
-import "strings"
-
 // AuditStream holds a record of how each request was routed.
 const AuditStream = "LLM_AUDIT"
 
@@ -12,9 +10,3 @@ const Audits = auditPrefix + ">"
 
 // Audit is the subject of the records of a feature.
 func Audit(feature string) string { return auditPrefix + feature }
-
-// ParseAudit returns the feature of a record's subject.
-func ParseAudit(subject string) (feature string, ok bool) {
-	feature, ok = strings.CutPrefix(subject, auditPrefix)
-	return feature, ok && ValidFeature(feature)
-}
