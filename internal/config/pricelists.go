@@ -47,7 +47,6 @@ var priceLists = []priceList{
 			{"claude-opus-4-7", chain.Price{Input: 5, CachedInput: 0.5, Output: 25}},
 			{"claude-opus-4-6", chain.Price{Input: 5, CachedInput: 0.5, Output: 25}},
 			{"claude-opus-4-5", chain.Price{Input: 5, CachedInput: 0.5, Output: 25}},
-			{"claude-sonnet-5-5", chain.Price{Input: 2, CachedInput: 0.1, Output: 10}},
 			{"claude-sonnet-5", chain.Price{Input: 2, CachedInput: 0.2, Output: 10}},
 			{"claude-sonnet-4-6", chain.Price{Input: 3, CachedInput: 0.3, Output: 15}},
 			{"claude-sonnet-4-5", chain.Price{Input: 3, CachedInput: 0.3, Output: 15}},
