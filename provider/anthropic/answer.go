@@ -90,85 +90,75 @@ func finish(reason string) llm.FinishReason {
 	return llm.FinishOther
 }
 
-// reader turns one answer into frames and a Response.
+// reader reads one answer.
 type reader struct {
-	resp *wire.Response
-	emit wire.Emit
-
-	asm    wire.Assembly
+	*wire.Answer
 	model  string
 	reason string
 	usage  usage
 	calls  map[int]openCall // tool calls of a stream, by the index of their block
 }
 
-// read reads the answer in the form that its first byte shows: gateways may
-// send one body where a stream was asked for.
-func (r *reader) read() error {
-	switch first, err := r.resp.First(); {
-	case err != nil:
-		return err
-	case first == 0 || first == '<': // nothing, or a page of whatever stands in the path
-		return r.resp.Broken(wire.ErrBroken)
-	case first == '{' || first == '[':
-		return r.whole()
+// read reads an answer and judges it. An empty one is a failure, except right
+// after a tool's result, where it means that there is nothing to add.
+func read(a *wire.Answer, req *llm.Request) (*llm.Response, error) {
+	r := &reader{Answer: a}
+	if err := r.Read(r.whole, r.event); err != nil {
+		return nil, err
 	}
-	return r.events()
-}
-
-// whole reads an answer that came in one body.
-func (r *reader) whole() error {
-	data, err := r.resp.ReadAll()
-	if err != nil {
-		return err
+	if err := r.close(); err != nil {
+		return nil, err
 	}
-	var a answer
-	if err := json.Unmarshal(data, &a); err != nil || a.Type == "error" || a.Content == nil {
-		if problem, ok := wire.ReadProblem(data); ok {
-			return r.resp.Classify(problem)
-		}
-		return r.resp.Broken(wire.ErrBroken)
-	}
-	r.model, r.reason, r.usage = a.Model, a.StopReason, a.Usage
-	for i := range a.Content {
-		if err := r.emit(r.block(&a.Content[i])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// block takes in one block of a whole answer. Blocks of unknown types are
-// skipped, with an empty frame: new ones appear without a new version of the API.
-func (r *reader) block(b *answerBlock) llm.Frame {
-	switch {
-	case b.Type == blockText && b.Text != "":
-		return r.asm.Text(b.Text)
-	case b.Type == blockThinking && b.Thinking != "":
-		return r.asm.Reasoning(b.Thinking)
-	case b.Type == blockToolUse:
-		return r.asm.WholeCall(b.ID, b.Name, b.Input)
-	}
-	return llm.Frame{}
-}
-
-// conclude judges an answer that came to its end. An empty one is a failure,
-// except right after a tool's result, where it means that there is nothing to
-// add.
-func (r *reader) conclude(req *llm.Request) (*llm.Response, error) {
 	reason, used := finish(r.reason), r.usage.neutral()
 	switch {
 	case reason == llm.FinishContentFilter:
-		return nil, r.resp.Refusal(used)
-	case r.asm.Empty() && !(reason == llm.FinishStop && afterToolResult(req)):
-		return nil, r.resp.NoOutput(reason, used)
+		return nil, r.Resp.Refusal(used)
+	case r.Empty() && !(reason == llm.FinishStop && afterToolResult(req)):
+		return nil, r.Resp.NoOutput(reason, used)
 	}
-	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = used, r.resp.Version(r.model, req.Model), r.resp.RequestID()
+	answer := r.Response(reason)
+	answer.Usage, answer.ModelVersion = used, r.model
 	return answer, nil
 }
 
 func afterToolResult(req *llm.Request) bool {
 	last := len(req.Messages) - 1
 	return last >= 0 && req.Messages[last].Role == llm.RoleTool
+}
+
+// whole takes an answer that came in one body.
+func (r *reader) whole(data []byte) error {
+	var a answer
+	if err := json.Unmarshal(data, &a); err != nil || a.Type == "error" || a.Content == nil {
+		if problem, ok := wire.ReadProblem(data); ok {
+			return r.Resp.Classify(problem)
+		}
+		return r.Resp.Broken(wire.ErrBroken)
+	}
+	r.model, r.reason, r.usage = a.Model, a.StopReason, a.Usage
+	for i := range a.Content {
+		if err := r.block(&a.Content[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block takes one block of a whole answer. Blocks of unknown types are skipped:
+// new ones appear without a new version of the API.
+func (r *reader) block(b *answerBlock) error {
+	if b.Type == blockToolUse {
+		return r.Send(r.WholeCall(b.ID, b.Name, b.Input))
+	}
+	return r.words(b)
+}
+
+func (r *reader) words(b *answerBlock) error {
+	switch b.Type {
+	case blockText:
+		r.Say(b.Text)
+	case blockThinking:
+		return r.Think(b.Thinking)
+	}
+	return nil
 }

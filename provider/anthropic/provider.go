@@ -3,11 +3,9 @@ package anthropic
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 
 	"github.com/llmbus/llmbus/llm"
-	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
@@ -43,40 +41,25 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Complete makes one call and returns the whole answer.
 func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.ask(ctx, req, false, wire.Discard)
+	return p.client.Complete(ctx, req, p.api())
 }
 
 // Stream makes one call and yields the answer as it comes.
 func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return wire.Frames(func(emit wire.Emit) (*llm.Response, error) { return p.ask(ctx, req, true, emit) })
+	return p.client.Stream(ctx, req, p.api())
 }
 
-// ask makes the one call.
-func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit wire.Emit) (*llm.Response, error) {
-	translated, err := p.translate(req)
+func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: read} }
+
+func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
+	body, err := p.translate(req)
 	if err != nil {
-		return nil, err
+		return wire.Call{}, nil, err
 	}
 	call := wire.Call{URL: p.url}
-	if stream {
-		translated.Stream, call.Accept = true, wire.AcceptSSE
+	if body.Stream = stream; stream {
+		call.Accept = wire.AcceptSSE
 	}
-	if call.Body, err = json.Marshal(translated); err != nil {
-		return nil, provider.Fail(llm.OutcomeInvalidRequest, errUnencodable)
-	}
-	resp, err := p.client.PostOK(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	r := &reader{resp: resp, emit: emit}
-	if err := r.read(); err != nil {
-		return nil, err
-	}
-	answer, err := r.conclude(req)
-	if err != nil {
-		return nil, err
-	}
-	answer.Warnings = translated.warnings
-	return answer, nil
+	call.Body, err = wire.Encode(body)
+	return call, body.warnings, err
 }

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
 )
-
-// errUnencodable hides what encoding/json quotes of a request.
-var errUnencodable = errors.New("a tool or a schema is not valid JSON")
 
 // request is the body of a call.
 type request struct {

@@ -3,23 +3,21 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
-	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
 // event is any event of a stream. Its type is in the data as well as in the
 // event: field, which some proxies drop.
 type event struct {
-	Type    string       `json:"type"`
-	Index   int          `json:"index"`
-	Message *answer      `json:"message"`
-	Block   *answerBlock `json:"content_block"`
-	Delta   delta        `json:"delta"`
-	Usage   *usage       `json:"usage"`
+	Type    string      `json:"type"`
+	Index   int         `json:"index"`
+	Message *answer     `json:"message"`
+	Block   answerBlock `json:"content_block"`
+	Delta   delta       `json:"delta"`
+	Usage   *usage      `json:"usage"`
 }
 
 type delta struct {
@@ -40,39 +38,12 @@ type openCall struct {
 // known. Only counts may still come, and they come at once.
 const endGrace = 250 * time.Millisecond
 
-// errDone ends the reading of events.
-var errDone = errors.New("done")
-
-// events reads a stream. It ends with message_stop, [DONE], or whatever comes
-// after the stop reason; an end before that is a failure.
-func (r *reader) events() error {
-	stream := r.resp.SSE()
-	for {
-		raw, err := stream.Next()
-		switch {
-		case err != nil && r.reason == "":
-			return r.resp.Broken(err)
-		case err != nil || raw.Done():
-			return r.finishStream()
-		}
-		frame, err := r.event(raw)
-		if errors.Is(err, errDone) {
-			return r.finishStream()
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.emit(frame); err != nil {
-			return err
-		}
-	}
-}
-
-// event takes one event in, and returns the frame for it, if any.
-func (r *reader) event(raw wire.Event) (llm.Frame, error) {
+// event takes one event of a stream. That ends with message_stop, [DONE], or
+// whatever comes after the stop reason; an end before that is a failure.
+func (r *reader) event(raw wire.Event) error {
 	var e event
 	if err := json.Unmarshal(raw.Data, &e); err != nil {
-		return llm.Frame{}, r.resp.Broken(wire.ErrBroken)
+		return r.Resp.Broken(wire.ErrBroken)
 	}
 	switch cmp.Or(e.Type, raw.Name) {
 	case "message_start":
@@ -81,18 +52,18 @@ func (r *reader) event(raw wire.Event) (llm.Frame, error) {
 			r.usage.update(&e.Message.Usage)
 		}
 	case "content_block_start":
-		return r.begin(&e), nil
+		return r.begin(&e)
 	case "content_block_delta":
 		return r.delta(&e)
 	case "message_delta":
 		r.end(&e)
 	case "message_stop":
-		return llm.Frame{}, errDone
+		return wire.ErrEnd
 	case "ping":
 	default:
-		return llm.Frame{}, r.unknown(raw)
+		return r.unknown(raw)
 	}
-	return llm.Frame{}, nil
+	return nil
 }
 
 // unknown classifies an error event and skips any other. An error after the
@@ -103,44 +74,39 @@ func (r *reader) unknown(raw wire.Event) error {
 	case !failed && raw.Name != "error":
 		return nil
 	case r.reason != "":
-		return errDone
+		return wire.ErrEnd
 	}
-	return r.resp.Classify(problem)
+	return r.Resp.Classify(problem)
 }
 
-func (r *reader) begin(e *event) llm.Frame {
-	switch b := e.Block; {
-	case b == nil:
-	case b.Type == blockToolUse:
-		frame := r.asm.Call(b.ID, b.Name)
-		if r.calls == nil {
-			r.calls = map[int]openCall{}
-		}
-		r.calls[e.Index] = openCall{frame.Index, strings.TrimSpace(string(b.Input))}
-		return frame
-	case b.Type == blockText && b.Text != "":
-		return r.asm.Text(b.Text)
-	case b.Type == blockThinking && b.Thinking != "":
-		return r.asm.Reasoning(b.Thinking)
+func (r *reader) begin(e *event) error {
+	b := &e.Block
+	if b.Type != blockToolUse {
+		return r.words(b)
 	}
-	return llm.Frame{}
+	frame := r.Call(b.ID, b.Name)
+	if r.calls == nil {
+		r.calls = map[int]openCall{}
+	}
+	r.calls[e.Index] = openCall{frame.Index, strings.TrimSpace(string(b.Input))}
+	return r.Send(frame)
 }
 
 // delta takes a piece in. Pieces of blocks that are no tool calls of ours, and
 // kinds of pieces that are not known, are skipped.
-func (r *reader) delta(e *event) (llm.Frame, error) {
+func (r *reader) delta(e *event) error {
 	d := &e.Delta
 	switch {
 	case d.Text != "":
-		return r.asm.Text(d.Text), nil
+		r.Say(d.Text)
 	case d.Thinking != "":
-		return r.asm.Reasoning(d.Thinking), nil
+		return r.Think(d.Thinking)
 	case d.PartialJSON != "":
 		if call, ours := r.calls[e.Index]; ours {
-			return r.asm.Arguments(call.index, d.PartialJSON), nil
+			return r.Send(r.Arguments(call.index, d.PartialJSON))
 		}
 	}
-	return llm.Frame{}, nil
+	return nil
 }
 
 func (r *reader) end(e *event) {
@@ -149,19 +115,18 @@ func (r *reader) end(e *event) {
 	}
 	if r.reason == "" && e.Delta.StopReason != "" {
 		r.reason = e.Delta.StopReason
-		r.resp.EndWithin(endGrace)
+		r.Finish(endGrace)
 	}
 }
 
-// finishStream emits arguments that came whole with the beginning of their
-// call, as some gateways send them.
-func (r *reader) finishStream() error {
-	r.resp.Done()
+// close sends arguments that came whole with the beginning of their call, as
+// some gateways send them.
+func (r *reader) close() error {
 	for _, call := range r.calls {
-		if len(call.input) <= len("{}") || call.input == "null" || r.asm.HasArguments(call.index) {
+		if len(call.input) <= len("{}") || call.input == "null" || r.HasArguments(call.index) {
 			continue
 		}
-		if err := r.emit(r.asm.Arguments(call.index, call.input)); err != nil {
+		if err := r.Send(r.Arguments(call.index, call.input)); err != nil {
 			return err
 		}
 	}

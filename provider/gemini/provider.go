@@ -3,14 +3,11 @@ package gemini
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"iter"
 	"net/url"
 	"strings"
 
 	"github.com/llmbus/llmbus/llm"
-	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
@@ -44,50 +41,26 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Complete makes one call and returns the whole answer.
 func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	call := wire.Call{URL: p.url(req.Model, ":generateContent")}
-	return p.ask(ctx, req, call, wire.Discard)
+	return p.client.Complete(ctx, req, p.api())
 }
 
 // Stream makes one call and yields the answer as it comes.
 func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	call := wire.Call{URL: p.url(req.Model, ":streamGenerateContent?alt=sse"), Accept: wire.AcceptSSE}
-	return wire.Frames(func(emit wire.Emit) (*llm.Response, error) { return p.ask(ctx, req, call, emit) })
+	return p.client.Stream(ctx, req, p.api())
 }
 
-func (p *Provider) url(model, method string) string {
-	return p.models + url.PathEscape(strings.TrimPrefix(model, "models/")) + method
-}
+func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: read} }
 
-// ask makes the one call.
-func (p *Provider) ask(ctx context.Context, req *llm.Request, call wire.Call, emit wire.Emit) (*llm.Response, error) {
-	translated, err := translate(req)
+func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
+	body, err := translate(req)
 	if err != nil {
-		return nil, err
+		return wire.Call{}, nil, err
 	}
-	if call.Body, err = json.Marshal(translated); err != nil {
-		return nil, provider.Fail(llm.OutcomeInvalidRequest, errUnencodable)
+	method, call := ":generateContent", wire.Call{}
+	if stream {
+		method, call.Accept = ":streamGenerateContent?alt=sse", wire.AcceptSSE
 	}
-	resp, err := p.client.PostOK(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	r := &reader{resp: resp, emit: emit}
-	if call.Accept == wire.AcceptSSE {
-		err = r.pieces()
-	} else {
-		err = r.whole()
-	}
-	if err != nil {
-		return nil, err
-	}
-	answer, err := r.conclude(req.Model)
-	if err != nil {
-		return nil, err
-	}
-	answer.Warnings = translated.warnings
-	return answer, nil
+	call.URL = p.models + url.PathEscape(strings.TrimPrefix(req.Model, "models/")) + method
+	call.Body, err = wire.Encode(body)
+	return call, body.warnings, err
 }
-
-// errUnencodable hides what encoding/json quotes of a request.
-var errUnencodable = errors.New("a tool or a schema is not valid JSON")

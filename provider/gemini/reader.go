@@ -3,7 +3,6 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -14,15 +13,9 @@ import (
 // known. Only counts may still come, and they come at once.
 const endGrace = 250 * time.Millisecond
 
-// errDone ends the reading of an answer that is whole.
-var errDone = errors.New("done")
-
-// reader turns one answer into frames and a Response.
+// reader reads one answer.
 type reader struct {
-	resp *wire.Response
-	emit wire.Emit
-
-	asm    wire.Assembly
+	*wire.Answer
 	reason string // why it finished, or why the prompt was blocked
 	block  bool   // the prompt was blocked
 	usage  *usage
@@ -31,66 +24,52 @@ type reader struct {
 	seen   bool // anything of an answer's shape
 }
 
-// whole reads an answer that came in one body.
-func (r *reader) whole() error {
-	data, err := r.resp.ReadAll()
-	if err != nil {
-		return err
-	}
-	return r.take(data)
-}
-
-// pieces reads a stream. There is no terminator: it ends with its bytes, or
-// with whatever comes after the finish reason that is no part of an answer. An
-// end without a finish reason is a failure.
-func (r *reader) pieces() error {
-	next, err := r.objects()
-	if err != nil {
-		return err
-	}
-	for {
-		data, err := next()
-		switch {
-		case err == nil:
-			err = r.take(data)
-		case r.reason == "":
-			err = r.resp.Broken(err)
-		default:
-			err = errDone
-		}
-		if errors.Is(err, errDone) {
-			r.resp.Done()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// objects returns what reads the next object of a stream, in the framing that
-// its first byte shows.
-func (r *reader) objects() (func() ([]byte, error), error) {
-	switch first, err := r.resp.First(); {
-	case err != nil:
+// read reads an answer and judges it.
+func read(a *wire.Answer, _ *llm.Request) (*llm.Response, error) {
+	r := &reader{Answer: a}
+	if err := r.read(); err != nil {
 		return nil, err
-	case first == '<': // a page of whatever stands in the path
-		return nil, r.resp.Broken(wire.ErrBroken)
-	case first == '[' || first == '{':
-		return r.resp.Array().Next, nil
 	}
-	events := r.resp.SSE()
-	return func() ([]byte, error) {
-		event, err := events.Next()
-		return event.Data, err
-	}, nil
+	verdict, used := finish(r.reason), r.usage.neutral()
+	switch {
+	case !r.seen && !r.block:
+		return nil, r.Resp.Broken(wire.ErrBroken)
+	case r.block, verdict.outcome == llm.OutcomeContentFiltered:
+		f := r.Resp.Refusal(used)
+		f.Detail, f.Code = verdict.detail, known(r.reason)
+		return nil, f
+	case verdict.outcome == llm.OutcomeInvalidOutput, r.Empty():
+		f := r.Resp.NoOutput(verdict.finish, used)
+		f.Code = known(r.reason)
+		return nil, f
+	}
+	answer := r.Response(verdict.finish)
+	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = used, r.model, r.id
+	return answer, nil
 }
 
-// take reads one object and emits what is in it.
-func (r *reader) take(data []byte) error {
-	if string(data) == "[DONE]" { // which proxies add
-		return errDone
+// read reads one body or a stream, in the framing that its first byte shows. A
+// stream has no terminator: it ends with its bytes, or with whatever comes after
+// the finish reason that is no part of an answer. An end without a finish reason
+// is a failure.
+func (r *reader) read() error {
+	if !r.Stream {
+		return r.Whole(r.take)
 	}
+	event := func(e wire.Event) error { return r.take(e.Data) }
+	switch first, err := r.Resp.First(); {
+	case err != nil:
+		return err
+	case first == '<': // a page of whatever stands in the path
+		return r.Resp.Broken(wire.ErrBroken)
+	case first == '[' || first == '{':
+		return r.Events(r.Resp.Array(), event)
+	}
+	return r.Events(r.Resp.SSE(), event)
+}
+
+// take takes one object.
+func (r *reader) take(data []byte) error {
 	var a answer
 	broken := json.Unmarshal(data, &a)
 	if broken != nil || len(a.Error) > 0 && string(a.Error) != "null" {
@@ -102,7 +81,7 @@ func (r *reader) take(data []byte) error {
 	}
 	candidate := &a.Candidates[0]
 	for i := range candidate.Content.Parts {
-		if err := r.emit(r.part(&candidate.Content.Parts[i])); err != nil {
+		if err := r.part(&candidate.Content.Parts[i]); err != nil {
 			return err
 		}
 	}
@@ -114,12 +93,12 @@ func (r *reader) take(data []byte) error {
 // reason it changes nothing.
 func (r *reader) failed(data []byte) error {
 	if r.reason != "" {
-		return errDone
+		return wire.ErrEnd
 	}
 	if problem, ok := wire.ReadProblem(data); ok {
-		return r.resp.Classify(problem)
+		return r.Resp.Classify(problem)
 	}
-	return r.resp.Broken(wire.ErrBroken)
+	return r.Resp.Broken(wire.ErrBroken)
 }
 
 // note keeps what is not the answer itself.
@@ -141,41 +120,19 @@ func (r *reader) note(a *answer) {
 func (r *reader) end(reason string) {
 	if reason != "" && r.reason == "" {
 		r.reason = reason
-		r.resp.EndWithin(endGrace)
+		r.Finish(endGrace)
 	}
 }
 
-// part takes a piece in. A call always comes whole. Other kinds of parts are
-// skipped, with an empty frame.
-func (r *reader) part(p *answerPart) llm.Frame {
+// part takes a piece. A call always comes whole. Other kinds of parts are
+// skipped.
+func (r *reader) part(p *answerPart) error {
 	switch {
 	case p.FunctionCall != nil:
-		return r.asm.WholeCall(p.FunctionCall.ID, p.FunctionCall.Name, p.FunctionCall.Args)
-	case p.Text == "":
-		return llm.Frame{}
+		return r.Send(r.WholeCall(p.FunctionCall.ID, p.FunctionCall.Name, p.FunctionCall.Args))
 	case p.Thought:
-		return r.asm.Reasoning(p.Text)
+		return r.Think(p.Text)
 	}
-	return r.asm.Text(p.Text)
-}
-
-// conclude judges an answer that came to its end.
-func (r *reader) conclude(asked string) (*llm.Response, error) {
-	verdict, used := finish(r.reason), r.usage.neutral()
-	switch {
-	case !r.seen && !r.block:
-		return nil, r.resp.Broken(wire.ErrBroken)
-	case r.block, verdict.outcome == llm.OutcomeContentFiltered:
-		f := r.resp.Refusal(used)
-		f.Detail, f.Code = verdict.detail, known(r.reason)
-		return nil, f
-	case verdict.outcome == llm.OutcomeInvalidOutput, r.asm.Empty():
-		f := r.resp.NoOutput(verdict.finish, used)
-		f.Code = known(r.reason)
-		return nil, f
-	}
-	answer := r.asm.Response(verdict.finish)
-	answer.Usage, answer.ModelVersion = used, r.resp.Version(r.model, asked)
-	answer.ProviderRequestID = cmp.Or(r.resp.RequestID(), r.resp.CleanID(r.id))
-	return answer, nil
+	r.Say(p.Text)
+	return nil
 }

@@ -30,51 +30,54 @@ type answerMessage struct {
 	} `json:"tool_calls"`
 }
 
-// reader turns one answer into frames and a Response.
+// reader reads one answer.
 type reader struct {
-	resp *wire.Response
-	emit wire.Emit
-
-	asm    wire.Assembly
+	*wire.Answer
 	done   bool
 	model  string
 	reason string
 	usage  *llm.Usage
 }
 
-// whole reads an answer that came in one body.
-func (r *reader) whole() error {
-	data, err := r.resp.ReadAll()
-	if err != nil {
-		return err
+// read reads an answer and judges it.
+func read(a *wire.Answer, _ *llm.Request) (*llm.Response, error) {
+	r := &reader{Answer: a}
+	if err := r.read(); err != nil {
+		return nil, err
 	}
-	return r.take(data)
+	reason := finish(r.reason)
+	switch {
+	case !r.done:
+		return nil, r.Resp.Broken(wire.ErrBroken)
+	case r.Empty():
+		return nil, r.Resp.NoOutput(reason, r.usage)
+	}
+	answer := r.Response(reason)
+	answer.Usage, answer.ModelVersion = r.usage, r.model
+	return answer, nil
 }
 
-// lines reads a stream up to the line that says that it is the last.
-func (r *reader) lines() error {
-	lines := r.resp.NDJSON()
-	for !r.done {
-		line, err := lines.Next()
-		if err != nil {
-			return r.resp.Broken(err)
-		}
-		if err := r.take(line); err != nil {
+// read reads one body, or a stream up to the line that says that it is the last.
+func (r *reader) read() error {
+	if !r.Stream {
+		return r.Whole(r.take)
+	}
+	return r.Events(r.Resp.NDJSON(), func(line wire.Event) error {
+		if err := r.take(line.Data); err != nil || !r.done {
 			return err
 		}
-	}
-	r.resp.Done()
-	return nil
+		return wire.ErrEnd
+	})
 }
 
-// take reads one object and emits what is in it.
+// take takes one object.
 func (r *reader) take(data []byte) error {
 	var a answer
 	if err := json.Unmarshal(data, &a); err != nil {
 		return r.malformed(data)
 	}
 	if a.Message == nil && !a.Done || isSet(a.Error) {
-		return r.resp.Classify(problem(data))
+		return r.Resp.Classify(problem(data))
 	}
 	if a.Model != "" {
 		r.model = a.Model
@@ -95,9 +98,9 @@ func (r *reader) take(data []byte) error {
 // JSON at all.
 func (r *reader) malformed(data []byte) error {
 	if p, ok := wire.ReadProblem(data); ok {
-		return r.resp.Classify(p)
+		return r.Resp.Classify(p)
 	}
-	return r.resp.Broken(wire.ErrBroken)
+	return r.Resp.Broken(wire.ErrBroken)
 }
 
 func isSet(raw json.RawMessage) bool {
@@ -120,40 +123,20 @@ func problem(data []byte) wire.Problem {
 	return wire.ProblemText("")
 }
 
-// message emits a message's pieces. A tool call always comes whole, and two
+// message takes a message's pieces. A tool call always comes whole, and two
 // calls may share an index, so their order is all that tells them apart.
 func (r *reader) message(m *answerMessage) error {
-	if m.Thinking != "" {
-		if err := r.emit(r.asm.Reasoning(m.Thinking)); err != nil {
-			return err
-		}
+	if err := r.Think(m.Thinking); err != nil {
+		return err
 	}
-	if m.Content != "" {
-		if err := r.emit(r.asm.Text(m.Content)); err != nil {
-			return err
-		}
-	}
+	r.Say(m.Content)
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
-		if err := r.emit(r.asm.WholeCall(c.ID, c.Function.Name, c.Function.Arguments)); err != nil {
+		if err := r.Send(r.WholeCall(c.ID, c.Function.Name, c.Function.Arguments)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// conclude judges an answer that came to its end.
-func (r *reader) conclude(asked string) (*llm.Response, error) {
-	reason := finish(r.reason)
-	switch {
-	case !r.done:
-		return nil, r.resp.Broken(wire.ErrBroken)
-	case r.asm.Empty():
-		return nil, r.resp.NoOutput(reason, r.usage)
-	}
-	answer := r.asm.Response(reason)
-	answer.Usage, answer.ModelVersion, answer.ProviderRequestID = r.usage, r.resp.Version(r.model, asked), r.resp.RequestID()
-	return answer, nil
 }
 
 // finish translates a done reason. After load and unload there is no answer.

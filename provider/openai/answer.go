@@ -15,56 +15,62 @@ const usageGrace = 2 * time.Second
 
 // answer is what both APIs gather. Each attempt has a fresh one.
 type answer struct {
-	resp *wire.Response
-	emit func(llm.Frame) bool
-	more func() bool // more of a stream is at hand, without waiting; may be nil
-
-	wire.Assembly
+	*wire.Answer
 	calls   calls
 	finish  llm.FinishReason // empty until the answer is finished
 	usage   *llm.Usage       // the last one that came
 	version string           // the exact model
-	over    bool             // nothing follows
 	seen    bool             // any part of an answer came, however empty
 	refused bool
 }
 
-func (a *answer) gathered() *answer { return a }
-
-func (a *answer) text(piece string) error {
-	if piece == "" {
-		return nil
-	}
-	if a.more == nil {
-		return a.send(a.Text(piece))
-	}
-	return a.piece([]byte(piece))
+// reader takes the JSON of one API: a whole answer, or one event of a stream.
+type reader interface {
+	take(event string, data []byte) error
 }
 
-// piece takes in visible text. While more of the stream is at hand its frame
-// waits, so that a reader that cannot keep up has fewer, larger ones.
-func (a *answer) piece(text []byte) error {
-	a.Hold(text)
-	if a.more != nil && a.more() {
-		return nil
+// read reads an answer and judges it.
+func (p *Provider) read(in *wire.Answer, _ *llm.Request) (*llm.Response, error) {
+	a := &answer{Answer: in}
+	var r reader = &chat{answer: a}
+	if p.cfg.API == APIResponses {
+		r = &responses{answer: a}
 	}
-	return a.show()
+	err := a.Read(func(data []byte) error { return a.whole(r, data) }, func(e wire.Event) error { return a.event(r, e) })
+	switch {
+	case err == nil && a.Cut != nil && a.Cut.Outcome == llm.OutcomeCancelled: // by the caller, not by a limit
+		err = a.Cut
+	case err == nil:
+		err = a.calls.flush(a)
+	}
+	if err != nil {
+		return nil, a.failed(err)
+	}
+	return a.judge()
 }
 
-// show hands out the text that no frame shows yet.
-func (a *answer) show() error {
-	f := a.Unshown()
-	if f.Type != "" && !a.emit(f) {
-		return errLeft
+func (a *answer) whole(r reader, data []byte) error {
+	if err := r.take("", data); err != nil {
+		return err
+	}
+	if !a.seen {
+		return a.broken() // JSON, but no answer
 	}
 	return nil
 }
 
-func (a *answer) reasoning(piece string) error {
-	if piece == "" {
-		return nil
+// event takes a piece. From the finish reason on the answer is good whatever
+// follows; what usually follows is its usage.
+func (a *answer) event(r reader, e wire.Event) error {
+	finished := a.finish != ""
+	err := r.take(e.Name, e.Data)
+	switch {
+	case err != nil && finished && !errors.Is(err, wire.ErrLeft):
+		return wire.ErrEnd
+	case err == nil && a.finish != "":
+		a.Finish(usageGrace)
 	}
-	return a.send(a.Reasoning(piece))
+	return err
 }
 
 // refusal notes that the model declines. Its words are no answer, but they show
@@ -74,54 +80,29 @@ func (a *answer) refusal(piece string) error {
 		return nil
 	}
 	a.refused = true
-	return a.send(llm.Frame{Type: llm.FrameReasoning})
+	return a.Send(llm.Frame{Type: llm.FrameReasoning})
 }
 
-func (a *answer) send(f llm.Frame) error {
-	if err := a.show(); err != nil {
-		return err
-	}
-	if !a.emit(f) {
-		return errLeft
-	}
-	return nil
-}
+func (a *answer) broken() error { return a.Resp.Broken(wire.ErrBroken) }
 
-// done ends an answer whose server says that nothing follows.
-func (a *answer) done() {
-	a.over = true
-	a.finish = cmp.Or(a.finish, llm.FinishUnknown)
-}
-
-// failed turns what a reader returned into what the provider's caller gets.
+// failed adds what the answer has cost.
 func (a *answer) failed(err error) error {
-	if errors.Is(err, errLeft) {
-		return errLeft
-	}
-	var f *provider.Failure
-	if report, ok := errors.AsType[*reported](err); ok {
-		f = a.resp.Classify(report.problem)
-	} else if f, ok = errors.AsType[*provider.Failure](err); !ok {
-		f = a.resp.Broken(err)
-	}
-	if a.usage != nil {
+	if f, ok := errors.AsType[*provider.Failure](err); ok && a.usage != nil {
 		f.Usage = a.usage
 	}
-	return f
+	return err
 }
 
-// response judges a finished answer.
-func (a *answer) response(req *llm.Request) (*llm.Response, error) {
-	if err := a.calls.flush(a); err != nil {
-		return nil, err
-	}
+// judge makes the Response of a finished answer.
+func (a *answer) judge() (*llm.Response, error) {
+	a.finish = cmp.Or(a.finish, llm.FinishUnknown)
 	switch {
 	case a.refused, a.finish == llm.FinishContentFilter:
-		return nil, a.resp.Refusal(a.usage)
+		return nil, a.Resp.Refusal(a.usage)
 	case a.Empty():
-		return nil, a.resp.NoOutput(a.finish, a.usage)
+		return nil, a.Resp.NoOutput(a.finish, a.usage)
 	}
 	r := a.Response(a.finish)
-	r.Model, r.ModelVersion, r.ProviderRequestID, r.Usage = req.Model, a.resp.Version(a.version, req.Model), a.resp.RequestID(), a.usage
+	r.ModelVersion, r.Usage = a.version, a.usage
 	return r, nil
 }

@@ -82,7 +82,8 @@ func unquote(data []byte) (s string) {
 func (c *chat) take(event string, data []byte) error {
 	if event == "" && c.version != "" { // the first chunk was decoded in full
 		if text, ok := c.pattern.text(data); ok {
-			return c.piece(scan.Bare(text))
+			c.SayBytes(scan.Bare(text))
+			return nil
 		}
 	}
 	if body, ok := plainAnswer(data); ok && event == "" {
@@ -92,13 +93,13 @@ func (c *chat) take(event string, data []byte) error {
 	err := json.Unmarshal(data, &body)
 	if _, lenient := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !lenient {
 		if problem, ok := wire.ReadProblem(data); ok || event == "error" {
-			return &reported{problem} // an array around an error, or a bare sentence
+			return c.Resp.Classify(problem) // an array around an error, or a bare sentence
 		}
-		return wire.ErrBroken
+		return c.broken()
 	}
 	if event == "error" || body.reports() {
 		if problem, ok := wire.ReadProblem(data); ok || event == "error" {
-			return &reported{problem}
+			return c.Resp.Classify(problem)
 		}
 	}
 	return c.takeCompletion(&body)
@@ -148,9 +149,9 @@ func (c *chat) takeChoice(ch *choice) error {
 	case "":
 		return nil
 	case "error":
-		return &reported{wire.ProblemCode("server_error")}
+		return c.Resp.Classify(wire.ProblemCode("server_error"))
 	case "insufficient_system_resource":
-		return &reported{wire.ProblemCode(ch.FinishReason)}
+		return c.Resp.Classify(wire.ProblemCode(ch.FinishReason))
 	}
 	c.finish = finishReason(ch.FinishReason)
 	return nil
@@ -163,12 +164,10 @@ func (c *chat) takeMessage(m *message) error {
 			thinking = other // some servers send the same words in two fields
 		}
 	}
-	if err := c.reasoning(thinking); err != nil {
+	if err := c.Think(thinking); err != nil {
 		return err
 	}
-	if err := c.text(m.Content.text); err != nil {
-		return err
-	}
+	c.Say(m.Content.text)
 	if err := c.refusal(m.Refusal); err != nil {
 		return err
 	}

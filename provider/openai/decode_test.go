@@ -8,6 +8,8 @@ import (
 
 	"github.com/llmbus/llmbus/internal/vectors"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider/providertest"
+	"github.com/llmbus/llmbus/provider/wire"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -20,21 +22,18 @@ func FuzzDecode(f *testing.F) {
 		f.Add("", []byte(body))
 	}
 	f.Fuzz(func(t *testing.T, event string, data []byte) {
-		keep := func(llm.Frame) bool { return true }
-		for _, r := range []reader{&chat{answer: &answer{emit: keep}}, &responses{&answer{emit: keep}}} {
-			for range 2 {
-				if r.take(event, data) != nil {
-					break
-				}
-			}
-			a := r.gathered()
-			require.NoError(t, a.calls.flush(a))
-			resp := a.Response(a.finish)
-			for _, c := range resp.ToolCalls {
-				require.NotEmpty(t, c.ID)
+		for _, api := range []API{APIChat, APIResponses} {
+			piece := "event: " + event + "\ndata: " + string(data) + "\n\n"
+			for _, body := range []string{string(data), piece + piece} {
+				providertest.Ask(t, answering(api, body), true)
 			}
 		}
 	})
+}
+
+// answering is a Provider whose every answer is body.
+func answering(api API, body string) *Provider {
+	return &Provider{cfg: Config{API: api}, door: "http://x.test", client: wire.New(wire.Config{Transport: providertest.Body(body)})}
 }
 
 func BenchmarkStream(b *testing.B) {

@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"net/url"
 
@@ -51,74 +50,25 @@ func (p *Provider) Close() { p.client.Close() }
 
 // Complete asks for the whole answer.
 func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.ask(ctx, req, false, func(llm.Frame) bool { return true })
+	return p.client.Complete(ctx, req, p.api())
 }
 
 // Stream asks for the answer in pieces.
 func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return func(yield func(llm.Frame, error) bool) {
-		resp, err := p.ask(ctx, req, true, func(f llm.Frame) bool { return yield(f, nil) })
-		switch {
-		case errors.Is(err, errLeft):
-		case err != nil:
-			yield(llm.Frame{}, err)
-		default:
-			yield(llm.Frame{Type: llm.FrameEnd, Response: resp}, nil)
-		}
-	}
+	return p.client.Stream(ctx, req, p.api())
 }
 
-// errLeft says that the reader of a stream has left its loop.
-var errLeft = errors.New("the reader has left")
-
-// ask makes the one call and hands out the pieces of the answer. A server may
-// answer a request for a stream with one body and the other way round, so the
-// body's first byte decides how it is read.
-func (p *Provider) ask(ctx context.Context, req *llm.Request, stream bool, emit func(llm.Frame) bool) (*llm.Response, error) {
-	call, err := p.call(req, stream)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := p.client.PostOK(ctx, call)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Close()
-	first, err := resp.First()
-	if err != nil {
-		return nil, err
-	}
-	a := &answer{resp: resp, emit: emit}
-	var r reader = &chat{answer: a}
-	if p.cfg.API == APIResponses {
-		r = &responses{answer: a}
-	}
-	switch first {
-	case 0, '<': // nothing, or a page of whatever stands in the path
-		return nil, resp.Broken(wire.ErrBroken)
-	case '{', '[':
-		err = whole(resp, r)
-	default:
-		err = pieces(ctx, resp, r)
-	}
-	if err != nil {
-		return nil, a.failed(err)
-	}
-	if a.over {
-		resp.Done()
-	}
-	return a.response(req)
-}
+func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: p.read} }
 
 // call translates the request.
-func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, error) {
+func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
 	encode := p.cfg.chatBody
 	if p.cfg.API == APIResponses {
 		encode = p.cfg.responsesBody
 	}
 	body, err := encode(req, stream)
 	if err != nil {
-		return wire.Call{}, err
+		return wire.Call{}, nil, err
 	}
 	call := wire.Call{URL: p.door, Body: body, Accept: wire.AcceptJSON}
 	if call.URL == "" {
@@ -127,7 +77,7 @@ func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, error) {
 	if stream {
 		call.Accept = wire.AcceptSSE
 	}
-	return call, nil
+	return call, nil, nil
 }
 
 func (p *Provider) url(model string) string {

@@ -53,17 +53,17 @@ func (r *responses) take(event string, data []byte) error {
 	err := json.Unmarshal(data, &e)
 	if _, lenient := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !lenient {
 		if problem, ok := wire.ReadProblem(data); ok || event == "error" {
-			return &reported{problem}
+			return r.Resp.Classify(problem)
 		}
-		return wire.ErrBroken
+		return r.broken()
 	}
 	switch cmp.Or(e.Type, event) {
 	case "response.output_text.delta":
-		return r.text(e.Delta)
+		r.Say(e.Delta)
 	case "response.refusal.delta":
 		return r.refusal(e.Delta)
 	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
-		return r.reasoning(e.Delta)
+		return r.Think(e.Delta)
 	case "response.output_item.added":
 		if e.Item != nil && e.Item.Type == "function_call" {
 			return r.callPiece(e.OutputIndex, e.Item)
@@ -76,7 +76,8 @@ func (r *responses) take(event string, data []byte) error {
 	case "":
 		return r.body(data)
 	case "error":
-		return problemIn(data)
+		problem, _ := wire.ReadProblem(data)
+		return r.Resp.Classify(problem)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (r *responses) callPiece(index int, item *outputItem) error {
 // body takes an answer in one piece.
 func (r *responses) body(data []byte) error {
 	if problem, ok := wire.ReadProblem(data); ok {
-		return &reported{problem}
+		return r.Resp.Classify(problem)
 	}
 	body := new(responseBody)
 	_ = json.Unmarshal(data, body) // take has seen that it is JSON
@@ -104,7 +105,7 @@ func (r *responses) body(data []byte) error {
 // else is all there is.
 func (r *responses) final(body *responseBody) error {
 	if body == nil {
-		return wire.ErrBroken
+		return r.broken()
 	}
 	r.seen = true
 	r.version = cmp.Or(body.Model, r.version)
@@ -112,7 +113,7 @@ func (r *responses) final(body *responseBody) error {
 		r.usage = known
 	}
 	if body.Status == "failed" || body.Status == "cancelled" {
-		return failedIn(body)
+		return r.failedIn(body)
 	}
 	if r.Empty() && !r.refused {
 		if err := r.output(body.Output); err != nil {
@@ -128,10 +129,9 @@ func (r *responses) final(body *responseBody) error {
 	case body.Incomplete.Reason == "content_filter":
 		r.finish = llm.FinishContentFilter
 	case body.Status == "in_progress", body.Status == "queued": // nothing will follow
-		return wire.ErrBroken
+		return r.broken()
 	}
-	r.done() // there is no [DONE], and the usage has come
-	return nil
+	return wire.ErrEnd // there is no [DONE], and the usage has come
 }
 
 func (r *responses) output(items []outputItem) error {
@@ -146,11 +146,11 @@ func (r *responses) output(items []outputItem) error {
 			var err error
 			switch c.Type {
 			case "output_text":
-				err = r.text(c.Text)
+				r.Say(c.Text)
 			case "refusal":
 				err = r.refusal(cmp.Or(c.Refusal, "-"))
 			case "summary_text", "reasoning_text":
-				err = r.reasoning(c.Text)
+				err = r.Think(c.Text)
 			}
 			if err != nil {
 				return err
@@ -160,15 +160,10 @@ func (r *responses) output(items []outputItem) error {
 	return nil
 }
 
-func failedIn(body *responseBody) error {
+func (r *responses) failedIn(body *responseBody) error {
 	problem, ok := wire.ReadProblem([]byte(`{"error":` + string(body.Error) + `}`))
 	if !ok {
 		problem = wire.ProblemCode("server_error")
 	}
-	return &reported{problem}
-}
-
-func problemIn(data []byte) error {
-	problem, _ := wire.ReadProblem(data)
-	return &reported{problem}
+	return r.Resp.Classify(problem)
 }

@@ -106,16 +106,16 @@ func (o *openCall) append(a *answer, piece string) error {
 	case piece == "":
 		return nil
 	}
-	return a.send(a.Arguments(o.at, piece))
+	return a.Send(a.Arguments(o.at, piece))
 }
 
 func (o *openCall) begin(a *answer) error {
 	begun := a.Call(o.id, o.name)
 	o.at = begun.Index
-	if err := a.send(begun); err != nil || o.arguments.Len() == 0 {
+	if err := a.Send(begun); err != nil || o.arguments.Len() == 0 {
 		return err
 	}
-	return a.send(a.Arguments(o.at, o.arguments.String()))
+	return a.Send(a.Arguments(o.at, o.arguments.String()))
 }
 
 // flush begins the calls that never got a name, so that they are seen to be

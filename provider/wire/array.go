@@ -14,15 +14,17 @@ type Array struct {
 	max int
 }
 
+var _ Events = (*Array)(nil)
+
 // NewArray reads objects of at most max bytes from r.
 func NewArray(r io.Reader, max int) *Array {
 	return &Array{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
 
-// Next returns the next object; it is valid until the next call. What stands
-// between objects is skipped. The error is io.EOF at the end and
+// Next returns the next object. What stands between objects is skipped. The error
+// is io.EOF at the end and
 // io.ErrUnexpectedEOF within an object.
-func (a *Array) Next() ([]byte, error) {
+func (a *Array) Next() (Event, error) {
 	a.buf = a.buf[:0]
 	depth, inString, escaped := 0, false, false
 	for {
@@ -31,14 +33,14 @@ func (a *Array) Next() ([]byte, error) {
 			if depth > 0 && errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return nil, err
+			return Event{}, err
 		}
 		if depth == 0 && c != '{' {
 			continue
 		}
 		a.buf = append(a.buf, c)
 		if len(a.buf) > a.max {
-			return nil, ErrTooLong
+			return Event{}, ErrTooLong
 		}
 		switch {
 		case escaped:
@@ -52,8 +54,11 @@ func (a *Array) Next() ([]byte, error) {
 			depth++
 		case c == '}':
 			if depth--; depth == 0 {
-				return a.buf, nil
+				return Event{Data: a.buf}, nil
 			}
 		}
 	}
 }
+
+// Buffered is false: those who send arrays are few, and seldom fast.
+func (a *Array) Buffered() bool { return false }

@@ -10,10 +10,9 @@ import (
 	"github.com/llmbus/llmbus/provider"
 )
 
-// Assembly puts an answer together from its pieces, and makes the frame for
-// each of them. An adapter that reads a whole answer uses it too, and drops the
-// frames, so that both ways end in the same Response. The zero value is ready;
-// it serves one answer.
+// Assembly puts an answer together from its pieces, and makes their frames. A
+// whole answer goes through it, too, so that both ways end in the same Response.
+// The zero value is ready; it serves one answer.
 type Assembly struct {
 	first           string // the text while it is one piece, as that of most whole answers is
 	text, reasoning strings.Builder
@@ -26,20 +25,18 @@ type pendingCall struct {
 	arguments strings.Builder
 }
 
-// Text adds visible text.
-func (a *Assembly) Text(piece string) llm.Frame {
+// Say adds visible text, for which Unshown makes a frame.
+func (a *Assembly) Say(piece string) {
 	if a.said() == "" {
 		a.first = piece
-		return a.Unshown()
+		return
 	}
 	a.gather()
 	a.text.WriteString(piece)
-	return a.Unshown()
 }
 
-// Hold adds visible text whose frame is not made yet, since more of it is at
-// hand; see Unshown.
-func (a *Assembly) Hold(piece []byte) {
+// SayBytes is Say for text that may change afterwards.
+func (a *Assembly) SayBytes(piece []byte) {
 	a.gather()
 	a.text.Write(piece)
 }

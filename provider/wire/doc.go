@@ -1,18 +1,24 @@
-// Package wire is what all provider adapters share of HTTP: one call without
-// retries, the framings of streamed answers, and the table that turns an error
-// answer into a *provider.Failure.
+// Package wire is what all provider adapters share: one call over HTTP without
+// retries, the framings of streamed answers, the gathering of an answer from its
+// pieces, and the table that turns an error answer into a *provider.Failure.
 //
 // A Client never sends a request twice: it follows no redirect, sets no
 // idempotency header and gives net/http no way to rewind a body. It reads
 // nothing without a bound. No text of the provider's leaves the package but the
 // answer itself, error codes and request ids.
 //
-//	resp, err := client.Post(ctx, wire.Call{URL: u, Body: body, Accept: wire.AcceptSSE})
-//	if err != nil { return err }       // a *provider.Failure: nothing answered
-//	defer resp.Close()
-//	if !resp.OK() { return resp.Failure() }
-//	first, err := resp.First()         // '{', '[', '<' or the start of a stream
+// An adapter is the two functions of an API: one writes the request, the other
+// says what the answer means.
 //
-// An adapter that has read its answer whole calls resp.Done, so that Close keeps
-// the connection for the next call; otherwise Close cuts the connection at once.
+//	client.Stream(ctx, req, wire.API{
+//		Call: func(req *llm.Request, stream bool) (wire.Call, []string, error) { … },
+//		Read: func(a *wire.Answer, req *llm.Request) (*llm.Response, error) {
+//			err := a.Read(whole, event) // which call a.Say, a.Think and a.Send
+//			…
+//			return a.Response(finish), nil
+//		},
+//	})
+//
+// An answer that was read to its end leaves its connection to the next call; what
+// is left before that cuts it at once.
 package wire

@@ -14,8 +14,8 @@ type Emit func(llm.Frame) error
 // ErrLeft says that the reader of a stream has left its loop.
 var ErrLeft = errors.New("the reader has left")
 
-// Discard is the Emit of an answer that is wanted whole.
-func Discard(llm.Frame) error { return nil }
+// discard is the Emit of an answer that is wanted whole.
+func discard(llm.Frame) error { return nil }
 
 // Frames is the stream of a call that emits the pieces of an answer and then
 // returns the whole of it.

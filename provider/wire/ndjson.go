@@ -8,20 +8,24 @@ import (
 // NDJSON reads one JSON value a line.
 type NDJSON struct{ lines *lines }
 
+var _ Events = (*NDJSON)(nil)
+
 // NewNDJSON reads lines of at most max bytes from r.
 func NewNDJSON(r io.Reader, max int) *NDJSON { return &NDJSON{newLines(r, max)} }
 
-// Next returns the next line that is not blank; it is valid until the next
-// call. The last one may lack its line end, and may then be cut short. The error
+// Next returns the next line that is not blank. The last one may lack its line end, and may then be cut short. The error
 // is io.EOF at the end.
-func (n *NDJSON) Next() ([]byte, error) {
+func (n *NDJSON) Next() (Event, error) {
 	for {
 		line, _, err := n.lines.next()
 		if err != nil {
-			return nil, err
+			return Event{}, err
 		}
 		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); len(line) > 0 {
-			return line, nil
+			return Event{Data: line}, nil
 		}
 	}
 }
+
+// Buffered is false: no frame waits for another line.
+func (n *NDJSON) Buffered() bool { return false }

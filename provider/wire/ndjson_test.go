@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func drain(next func() ([]byte, error)) ([]string, error) {
+func drain(next func() (Event, error)) ([]string, error) {
 	var all []string
 	for {
 		value, err := next()
 		if err != nil {
 			return all, err
 		}
-		all = append(all, string(value))
+		all = append(all, string(value.Data))
 	}
 }
 
@@ -71,9 +71,9 @@ func FuzzNDJSON(f *testing.F) {
 	f.Add("{}\n\r\n{\"a\":1}")
 	f.Add("[{\"a\":\"}\"},\n{}]")
 	f.Fuzz(func(t *testing.T, stream string) {
-		for _, reader := range []func(io.Reader) func() ([]byte, error){
-			func(r io.Reader) func() ([]byte, error) { return NewNDJSON(r, 1<<10).Next },
-			func(r io.Reader) func() ([]byte, error) { return NewArray(r, 1<<10).Next },
+		for _, reader := range []func(io.Reader) func() (Event, error){
+			func(r io.Reader) func() (Event, error) { return NewNDJSON(r, 1<<10).Next },
+			func(r io.Reader) func() (Event, error) { return NewArray(r, 1<<10).Next },
 		} {
 			whole, err := drain(reader(strings.NewReader(stream)))
 			bytewise, errBytewise := drain(reader(iotest.OneByteReader(strings.NewReader(stream))))

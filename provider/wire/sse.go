@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Event is one server-sent event. Data is valid until the next call of Next.
+// Event is one piece of a streamed answer.
 type Event struct {
-	Name string // of the event: field, or "error" for llama.cpp's error: field
+	Name string // of a server-sent event's event: field, or "error" for llama.cpp's error: field
 	Data []byte // never empty
 }
 
@@ -28,6 +28,8 @@ type SSE struct {
 	data  []byte
 	err   error
 }
+
+var _ Events = (*SSE)(nil)
 
 // NewSSE reads events from r. A line, and the data of an event, may have max
 // bytes.
@@ -98,8 +100,7 @@ func (s *SSE) take(line []byte) bool {
 	return false
 }
 
-// Buffered reports whether Next would return at once, with an event that has
-// been read already. It may say no of one that has.
+// Buffered reports whether an event that has data has been read whole.
 func (s *SSE) Buffered() bool {
 	if s.err != nil || s.raw || s.lines.skipLF {
 		return false
