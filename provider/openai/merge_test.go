@@ -35,26 +35,14 @@ func frames(t *testing.T, u *vectors.Upstream, want int) (texts []string, err er
 	return texts, nil
 }
 
-func TestPiecesThatAreAtHandShareAFrame(t *testing.T) {
-	texts, err := frames(t, &vectors.Upstream{Status: 200, Chunks: []vectors.Chunk{{Data: textEvent("a") + textEvent("b") + textEvent(`\"c\"`) + "data: [DONE]\n\n"}}}, -1)
-	require.NoError(t, err)
-	require.Equal(t, []string{`ab"c"`}, texts)
-}
-
 // The provider falls silent with a part of an event, a comment, or a field that
 // makes no event behind the text: a frame that waited for more would never come.
 func TestNoPieceWaitsForOneThatIsNotThere(t *testing.T) {
-	for _, rest := range []string{"", textEvent("b")[:40], "data: x\n", ": ping\n\n", "event: ping\n\n", "\n", "data", "\r"} {
+	for _, rest := range []string{"", textEvent("b")[:40], "data: x\n", ": ping\n\n", "event: ping\n\n", "\n", "data", "\r", "data: \n\n"} {
 		texts, err := frames(t, &vectors.Upstream{Status: 200, Fault: "stall", Chunks: []vectors.Chunk{{Data: textEvent("a") + rest}}}, 1)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a"}, texts, "%q", rest)
 	}
-}
-
-func TestTextBeforeAnErrorIsShown(t *testing.T) {
-	texts, err := frames(t, &vectors.Upstream{Status: 200, Chunks: []vectors.Chunk{{Data: textEvent("a") + textEvent("b") + `data: {"error":{"message":"x","code":"server_error"}}` + "\n\n"}}}, -1)
-	require.Error(t, err)
-	require.Equal(t, []string{"ab"}, texts)
 }
 
 // A chunk that looks like the one before it is read as it would be alone.

@@ -40,6 +40,8 @@ const prompt = "canary prompt: the blue heron flies at noon"
 func Run(t *testing.T, a Adapter) {
 	t.Run("Complete answers with one call", a.completes)
 	t.Run("Stream ends with the whole answer", a.streams)
+	t.Run("pieces that are at hand share a frame", a.merges)
+	t.Run("no piece waits for one that is not there", a.neverWaits)
 	t.Run("a failure is a Failure and tells no secrets", a.keepsSecrets)
 	t.Run("a cut stream never succeeds", a.noticesCuts)
 	t.Run("a refused connection is connect", a.noticesRefusal)

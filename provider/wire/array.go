@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 )
 
 // Array reads the objects of one JSON array, or of several values in a row,
@@ -22,43 +23,59 @@ func NewArray(r io.Reader, max int) *Array {
 }
 
 // Next returns the next object. What stands between objects is skipped. The error
-// is io.EOF at the end and
-// io.ErrUnexpectedEOF within an object.
+// is io.EOF at the end and io.ErrUnexpectedEOF within an object.
 func (a *Array) Next() (Event, error) {
 	a.buf = a.buf[:0]
-	depth, inString, escaped := 0, false, false
+	var o object
 	for {
 		c, err := a.r.ReadByte()
 		if err != nil {
-			if depth > 0 && errors.Is(err, io.EOF) {
+			if o.depth > 0 && errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return Event{}, err
 		}
-		if depth == 0 && c != '{' {
+		if o.depth == 0 && c != '{' {
 			continue
 		}
 		a.buf = append(a.buf, c)
 		if len(a.buf) > a.max {
 			return Event{}, ErrTooLong
 		}
-		switch {
-		case escaped:
-			escaped = false
-		case inString && c == '\\':
-			escaped = true
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return Event{Data: a.buf}, nil
-			}
+		if o.ends(c) {
+			return Event{Data: a.buf}, nil
 		}
 	}
 }
 
-// Buffered is false: those who send arrays are few, and seldom fast.
-func (a *Array) Buffered() bool { return false }
+// Buffered reports whether a further object has been read whole.
+func (a *Array) Buffered() bool {
+	var o object
+	rest, _ := a.r.Peek(a.r.Buffered())
+	return slices.ContainsFunc(rest, o.ends)
+}
+
+// object is a place within an object or before it.
+type object struct {
+	depth             int
+	inString, escaped bool
+}
+
+// ends reports whether the object ends with this byte.
+func (o *object) ends(c byte) bool {
+	switch {
+	case o.escaped:
+		o.escaped = false
+	case o.inString && c == '\\':
+		o.escaped = true
+	case c == '"':
+		o.inString = o.depth > 0 && !o.inString
+	case o.inString:
+	case c == '{':
+		o.depth++
+	case c == '}' && o.depth > 0:
+		o.depth--
+		return o.depth == 0
+	}
+	return false
+}

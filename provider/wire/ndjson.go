@@ -27,5 +27,8 @@ func (n *NDJSON) Next() (Event, error) {
 	}
 }
 
-// Buffered is false: no frame waits for another line.
-func (n *NDJSON) Buffered() bool { return false }
+// Buffered reports whether a further object has been read whole.
+func (n *NDJSON) Buffered() bool {
+	rest := bytes.TrimLeft(n.lines.buf[n.lines.start:], "\r\n")
+	return len(rest) > 0 && rest[0] == '{' && bytes.IndexByte(rest, '\n') > 0
+}

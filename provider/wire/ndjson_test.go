@@ -10,15 +10,43 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func drain(next func() (Event, error)) ([]string, error) {
+func drain(t testing.TB, r io.Reader, open func(io.Reader, int) Events, max int) ([]string, error) {
+	t.Helper()
+	in := &counted{Reader: r}
+	pieces := open(in, max)
 	var all []string
 	for {
-		value, err := next()
+		value, err := in.next(t, pieces)
 		if err != nil {
 			return all, err
 		}
 		all = append(all, string(value.Data))
 	}
+}
+
+func ndjson(r io.Reader, max int) Events { return NewNDJSON(r, max) }
+func array(r io.Reader, max int) Events  { return NewArray(r, max) }
+
+// counted counts the reads of a stream.
+type counted struct {
+	io.Reader
+	reads int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	c.reads++
+	return c.Reader.Read(p)
+}
+
+// next holds Buffered to its word: what comes next comes without a read.
+func (c *counted) next(t testing.TB, pieces Events) (Event, error) {
+	t.Helper()
+	buffered, reads := pieces.Buffered(), c.reads
+	event, err := pieces.Next()
+	if buffered {
+		require.Equal(t, reads, c.reads)
+	}
+	return event, err
 }
 
 func TestNDJSON(t *testing.T) {
@@ -34,12 +62,12 @@ func TestNDJSON(t *testing.T) {
 		"a line that is cut": {"{}\n{\"a\":", []string{"{}", `{"a":`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := drain(NewNDJSON(iotest.OneByteReader(strings.NewReader(tc.stream)), 100).Next)
+			got, err := drain(t, iotest.OneByteReader(strings.NewReader(tc.stream)), ndjson, 100)
 			require.Equal(t, io.EOF, err)
 			require.Equal(t, tc.want, got)
 		})
 	}
-	_, err := drain(NewNDJSON(strings.NewReader(strings.Repeat("x", 20<<10)), 100).Next)
+	_, err := drain(t, strings.NewReader(strings.Repeat("x", 20<<10)), ndjson, 100)
 	require.ErrorIs(t, err, ErrTooLong)
 }
 
@@ -58,12 +86,12 @@ func TestArray(t *testing.T) {
 		"empty":              {"[]", nil, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := drain(NewArray(iotest.OneByteReader(strings.NewReader(tc.stream)), 100).Next)
+			got, err := drain(t, iotest.OneByteReader(strings.NewReader(tc.stream)), array, 100)
 			require.Equal(t, tc.err, err)
 			require.Equal(t, tc.want, got)
 		})
 	}
-	_, err := drain(NewArray(strings.NewReader(`[{"a":"`+strings.Repeat("x", 200)), 100).Next)
+	_, err := drain(t, strings.NewReader(`[{"a":"`+strings.Repeat("x", 200)), array, 100)
 	require.ErrorIs(t, err, ErrTooLong)
 }
 
@@ -71,12 +99,9 @@ func FuzzNDJSON(f *testing.F) {
 	f.Add("{}\n\r\n{\"a\":1}")
 	f.Add("[{\"a\":\"}\"},\n{}]")
 	f.Fuzz(func(t *testing.T, stream string) {
-		for _, reader := range []func(io.Reader) func() (Event, error){
-			func(r io.Reader) func() (Event, error) { return NewNDJSON(r, 1<<10).Next },
-			func(r io.Reader) func() (Event, error) { return NewArray(r, 1<<10).Next },
-		} {
-			whole, err := drain(reader(strings.NewReader(stream)))
-			bytewise, errBytewise := drain(reader(iotest.OneByteReader(strings.NewReader(stream))))
+		for _, open := range []func(io.Reader, int) Events{ndjson, array} {
+			whole, err := drain(t, strings.NewReader(stream), open, 1<<10)
+			bytewise, errBytewise := drain(t, iotest.OneByteReader(strings.NewReader(stream)), open, 1<<10)
 			if !errors.Is(err, ErrTooLong) && !errors.Is(errBytewise, ErrTooLong) {
 				require.Equal(t, whole, bytewise)
 				require.Equal(t, err, errBytewise)

@@ -102,10 +102,13 @@ func (s *SSE) take(line []byte) bool {
 
 // Buffered reports whether an event that has data has been read whole.
 func (s *SSE) Buffered() bool {
-	if s.err != nil || s.raw || s.lines.skipLF {
+	if s.err != nil || s.raw {
 		return false
 	}
 	rest, data := s.lines.buf[s.lines.start:], false
+	if s.lines.skipLF {
+		rest = bytes.TrimPrefix(rest, []byte{'\n'})
+	}
 	for {
 		end := bytes.IndexByte(rest, '\n')
 		switch {
@@ -114,7 +117,7 @@ func (s *SSE) Buffered() bool {
 		case end == 0, end == 1 && rest[0] == '\r':
 			return data
 		}
-		data = data || bytes.HasPrefix(rest, dataField)
+		data = data || end > len("data: \r") && bytes.HasPrefix(rest, dataField)
 		rest = rest[end+1:]
 	}
 }

@@ -14,10 +14,11 @@ type seen struct{ Name, Data string }
 
 func events(t testing.TB, r io.Reader, max int) ([]seen, error) {
 	t.Helper()
-	s := NewSSE(r, max)
+	in := &counted{Reader: r}
+	s := NewSSE(in, max)
 	var all []seen
 	for {
-		e, err := s.Next()
+		e, err := in.next(t, s)
 		if err != nil {
 			_, again := s.Next()
 			require.Equal(t, err, again, "the error stays")
@@ -98,7 +99,7 @@ func TestSSEKeepsWhatCameBeforeABrokenRead(t *testing.T) {
 }
 
 func FuzzSSE(f *testing.F) {
-	for _, s := range []string{"data: a\n\n", "\uFEFFdata:{\r\ndata:}\r\r\n", "error: {}\n\n{\"a\":1}\n: c\n\nevent: x\ndata", "data: [DONE]"} {
+	for _, s := range []string{"data: a\n\n", "\uFEFFdata:{\r\ndata:}\r\r\n", "error: {}\n\n{\"a\":1}\n: c\n\nevent: x\ndata", "data: [DONE]", "data:x\r\n\r\ndata: \r\n\r\n", "data: a\n\ndata:\n\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
