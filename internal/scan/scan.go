@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -154,19 +155,18 @@ func (s *scanner) digits() bool {
 	return s.at > from
 }
 
-// str skips a string: eight plain bytes at a time, and one by one where a quote,
-// an escape or a control character is near.
+// str skips a string, from one byte to the next that is not plain.
 func (s *scanner) str() bool {
 	if s.checked {
 		return s.skipString()
 	}
 	data, i := s.data, s.at+1
 	for i < len(data) {
-		for i+8 <= len(data) && plain(binary.LittleEndian.Uint64(data[i:])) {
-			i += 8
-		}
-		if i == len(data) {
-			break
+		if i+8 <= len(data) {
+			n := plain(binary.LittleEndian.Uint64(data[i:]))
+			if i += n; n == 8 {
+				continue
+			}
 		}
 		switch c := data[i]; {
 		case c == '"':
@@ -213,12 +213,14 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plain reports whether none of the eight bytes ends a string, begins an escape
-// or is a control character. Subtracting from each byte borrows into its high
-// bit where the byte was smaller; bytes that had that bit already are no ASCII.
-func plain(w uint64) bool {
+// plain is how many of the eight bytes stand before the first that ends a string,
+// begins an escape or is a control character. Subtracting from each byte borrows
+// into its high bit where the byte was smaller; bytes that had that bit already
+// are no ASCII. What a borrow does to the bytes after it does not matter.
+func plain(w uint64) int {
 	quote, slash := w^(lows*'"'), w^(lows*'\\')
-	return (w-lows*' ')&^w&highs|(quote-lows)&^quote&highs|(slash-lows)&^slash&highs == 0
+	special := (w-lows*' ')&^w | (quote-lows)&^quote | (slash-lows)&^slash
+	return bits.TrailingZeros64(special&highs) / 8
 }
 
 // Plain is how many bytes of s, from the first on and in steps of eight, are
@@ -227,7 +229,7 @@ func Plain(s string) (n int) {
 	for n+8 <= len(s) {
 		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
 			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56 // one load
-		if w&highs != 0 || !plain(w) {
+		if w&highs != 0 || plain(w) < 8 {
 			return n
 		}
 		n += 8

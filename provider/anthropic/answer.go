@@ -102,6 +102,7 @@ type reader struct {
 // read reads an answer and judges it. An empty one is a failure, except right
 // after a tool's result, where it means that there is nothing to add.
 func read(a *wire.Answer, req *llm.Request) (*llm.Response, error) {
+	a.Plain = plain
 	r := &reader{Answer: a}
 	if err := r.Read(r.whole, r.event); err != nil {
 		return nil, err

@@ -99,17 +99,8 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func BenchmarkStream(b *testing.B) {
-	const tokens = 200
-	body := events(`{"type":"message_start","message":{"model":"m","usage":{"input_tokens":9,"output_tokens":1}}}`) +
-		strings.Repeat(events(textEvent), tokens) + events(stopEvent, `{"type":"message_stop"}`)
-	p := answering(body)
-	req := question(func(*llm.Request) {})
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range p.Stream(b.Context(), req) {
-			require.NoError(b, err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tokens), "ns/token")
+	providertest.Bench(b, answering(
+		events(`{"type":"message_start","message":{"model":"m","usage":{"input_tokens":9,"output_tokens":1}}}`)+
+			providertest.Pieces("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" %d\"}}\n\n")+
+			events(stopEvent, `{"type":"message_stop"}`)))
 }

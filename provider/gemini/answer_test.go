@@ -140,15 +140,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func BenchmarkStream(b *testing.B) {
-	const tokens = 200
-	body := strings.Repeat(events(piece), tokens) + events(stop)
-	p, req := answering(body), question(func(*llm.Request) {})
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range p.Stream(b.Context(), req) {
-			require.NoError(b, err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tokens), "ns/token")
+	providertest.Bench(b, answering(providertest.Pieces(events(`{"candidates": [{"content": {"parts": [{"text": " %[1]d"}],"role": "model"},"index": 0}],`+
+		`"usageMetadata": {"promptTokenCount": 9,"candidatesTokenCount": %[1]d,"totalTokenCount": %[1]d,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 9}]},`+
+		`"modelVersion": "gemini-2.5-flash","responseId": "r1"}`))+events(stop)))
 }

@@ -27,6 +27,7 @@ type reader struct {
 // read reads an answer and judges it.
 func read(a *wire.Answer, _ *llm.Request) (*llm.Response, error) {
 	r := &reader{Answer: a}
+	a.Plain = r.plain
 	if err := r.read(); err != nil {
 		return nil, err
 	}

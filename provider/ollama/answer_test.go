@@ -96,15 +96,6 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func BenchmarkStream(b *testing.B) {
-	const tokens = 200
-	body := strings.Repeat(piece, tokens) + end
-	p, req := answering(body), question(func(*llm.Request) {})
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, err := range p.Stream(b.Context(), req) {
-			require.NoError(b, err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tokens), "ns/token")
+	providertest.Bench(b, answering(providertest.Pieces(`{"model":"m","created_at":"2026-01-02T03:04:05.%[1]d456789Z",`+
+		`"message":{"role":"assistant","content":" %[1]d"},"done":false}`+"\n")+end))
 }

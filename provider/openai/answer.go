@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/llmbus/llmbus/internal/scan"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 	"github.com/llmbus/llmbus/provider/wire"
@@ -27,6 +28,7 @@ type answer struct {
 // reader takes the JSON of one API: a whole answer, or one event of a stream.
 type reader interface {
 	take(event string, data []byte) error
+	plain(*scan.Cursor) bool
 }
 
 // read reads an answer and judges it.
@@ -36,6 +38,7 @@ func (p *Provider) read(in *wire.Answer, _ *llm.Request) (*llm.Response, error) 
 	if p.cfg.API == APIResponses {
 		r = &responses{answer: a}
 	}
+	a.Plain = r.plain
 	err := a.Read(func(data []byte) error { return a.whole(r, data) }, func(e wire.Event) error { return a.event(r, e) })
 	switch {
 	case err == nil && a.Cut != nil && a.Cut.Outcome == llm.OutcomeCancelled: // by the caller, not by a limit

@@ -7,16 +7,12 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/llmbus/llmbus/internal/scan"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
 )
 
 // chat reads Chat Completions.
-type chat struct {
-	*answer
-	pattern pattern
-}
+type chat struct{ *answer }
 
 // completion is a whole answer or a chunk of one.
 type completion struct {
@@ -80,12 +76,6 @@ func unquote(data []byte) (s string) {
 }
 
 func (c *chat) take(event string, data []byte) error {
-	if event == "" && c.version != "" { // the first chunk was decoded in full
-		if text, ok := c.pattern.text(data); ok {
-			c.SayBytes(scan.Bare(text))
-			return nil
-		}
-	}
 	if body, ok := plainAnswer(data); ok && event == "" {
 		return c.takeCompletion(&body)
 	}

@@ -1,13 +1,8 @@
 package openai
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/llmbus/llmbus/internal/vectors"
-	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/providertest"
 	"github.com/llmbus/llmbus/provider/wire"
 )
@@ -37,23 +32,14 @@ func answering(api API, body string) *Provider {
 }
 
 func BenchmarkStream(b *testing.B) {
-	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"fp","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abc"}` + "\n\n"
-	const events = 1000
-	stream := strings.Repeat(chunk, events) + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
-	server := vectors.Serve(b, &vectors.Upstream{Status: 200, Chunks: []vectors.Chunk{{Data: stream}}})
-	p, err := New(Config{BaseURL: server.URL})
-	require.NoError(b, err)
-	defer p.Close()
-	req := &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text("hi")}}}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(stream)))
-	for b.Loop() {
-		size := 0
-		for f, err := range p.Stream(b.Context(), req) {
-			if size += len(f.Text); err != nil {
-				b.Fatal(err)
-			}
-		}
-		require.Equal(b, events*len(" word"), size)
-	}
+	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"fp",` +
+		`"choices":[{"index":0,"delta":{"content":" %[1]d"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abc%[1]d"}` + "\n\n"
+	const event = "event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","sequence_number":%[1]d,"item_id":"msg_1",` +
+		`"output_index":0,"content_index":0,"delta":" %[1]d","logprobs":[],"obfuscation":"abc%[1]d"}` + "\n\n"
+	b.Run("chat", func(b *testing.B) {
+		providertest.Bench(b, answering(APIChat, providertest.Pieces(chunk)+"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	})
+	b.Run("responses", func(b *testing.B) {
+		providertest.Bench(b, answering(APIResponses, providertest.Pieces(event)+`data: {"type":"response.completed","response":{"status":"completed"}}`+"\n\n"))
+	})
 }

@@ -1,19 +1,30 @@
 package openai
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/llmbus/llmbus/internal/scan"
+	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider/providertest"
 )
 
 func chunk(choice string) string {
 	return `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[` + choice + `],"usage":null}`
 }
 
-func TestPlainDelta(t *testing.T) {
+// plainText is what the short way makes of a piece; "" is nothing.
+func plainText(data string, read func(*scan.Cursor) bool) string {
+	var f scan.Form
+	if text, ok := f.Text([]byte(data), read); ok {
+		return scan.Unquote(text)
+	}
+	return ""
+}
+
+func TestPlainChunks(t *testing.T) {
+	c := &chat{answer: &answer{version: "m"}}
 	for data, want := range map[string]string{
 		chunk(`{"index":0,"delta":{"content":"hi"},"finish_reason":null}`):                     "hi",
 		chunk(`{"index":0,"delta":{"role":"assistant","content":"\u00e9\n"},"logprobs":null}`): "é\n",
@@ -34,27 +45,35 @@ func TestPlainDelta(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"content":"hi"}}]`:                              "",
 		`{"choices":{}}`: "", `[]`: "", `"x"`: "", ``: "",
 	} {
-		text, ok := plainDelta([]byte(data))
-		require.Equal(t, want != "", ok, data)
-		if ok {
-			require.Equal(t, want, scan.Unquote(text), data)
-		}
+		require.Equal(t, want, plainText(data, c.plain), data)
+	}
+	require.Empty(t, plainText(chunk(`{"delta":{"content":"hi"}}`), (&chat{answer: new(answer)}).plain), "the first chunk tells the model")
+}
+
+func TestPlainEvents(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":0,"content_index":0,"delta":"hi","logprobs":[],"obfuscation":"x"}`: "hi",
+		`{"type":"response.output_text.delta","delta":""}`:                      "",
+		`{"type":"response.output_text.delta","delta":"hi","output_index":1.5}`: "",
+		`{"type":"response.output_text.delta","delta":"hi","response":{}}`:      "",
+		`{"type":"response.refusal.delta","delta":"hi"}`:                        "",
+		`{"delta":"hi"}`: "",
+	} {
+		require.Equal(t, want, plainText(data, new(responses).plain), data)
 	}
 }
 
-// What the short way takes, the long way takes for the same text.
-func FuzzPlainDelta(f *testing.F) {
-	f.Add([]byte(chunk(`{"index":0,"delta":{"content":"hi \"x\" é"},"finish_reason":null}`)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, ok := plainDelta(data)
-		if !ok {
-			return
-		}
-		var body completion
-		require.NoError(t, json.Unmarshal(data, &body))
-		require.False(t, body.reports())
-		require.Len(t, body.Choices, 1)
-		require.Equal(t, scan.Unquote(text), body.Choices[0].Delta.Content.text)
-		require.Empty(t, body.Choices[0].FinishReason)
-	})
+func frame(piece string) string { return "data: " + piece + "\n\n" }
+
+func FuzzPlainChunk(f *testing.F) {
+	providertest.FuzzPlain(f, func(body string) llm.Completer { return answering(APIChat, body) }, frame, chunk(`{"delta":{"role":"assistant"}}`),
+		chunk(`{"index":0,"delta":{"content":"hi \"x\" é"},"finish_reason":null}`), chunk(`{"index":0,"delta":{"content":"hi","content":null}}`),
+		chunk(`{"delta":{"content":"a"},"finish_reason":"stop"}`), `{"id":"d","choices":[{"delta":{"content":"a"}}],"model":"n"}`, "[DONE]")
+}
+
+func FuzzPlainEvent(f *testing.F) {
+	providertest.FuzzPlain(f, func(body string) llm.Completer { return answering(APIResponses, body) }, frame, `{"type":"response.created"}`,
+		`{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":0,"content_index":0,"delta":"hi","logprobs":[],"obfuscation":"x"}`,
+		`{"type":"response.output_text.delta","sequence_number":"5","delta":"","delta":"ho"}`,
+		`{"type":"response.completed","response":{"status":"completed","usage":{"output_tokens":3}}}`)
 }

@@ -1,157 +1,144 @@
 package openai
 
-import (
-	"strconv"
-
-	"github.com/llmbus/llmbus/internal/scan"
-)
+import "github.com/llmbus/llmbus/internal/scan"
 
 // plainAnswer reads a whole answer that is nothing but one text, as most are, or
 // a chunk of one. ok is false for every other body, and for one with a field that
 // this function does not know to be without meaning: those are decoded in full.
 func plainAnswer(data []byte) (body completion, ok bool) {
-	if scan.Check(data) != nil {
-		return body, false
-	}
-	var choices, usage []byte
-	if !members(data, func(key, value []byte) bool {
+	ok = scan.Read(data, body.plain)
+	return body, ok && (len(body.Choices) > 0 || body.Usage != nil)
+}
+
+func (b *completion) plain(c *scan.Cursor) bool {
+	return c.Object(func(key []byte) bool {
 		switch string(key) {
 		case "choices":
-			return once(&choices, value)
+			if b.Choices != nil {
+				return false
+			}
+			b.Choices = make([]choice, 0, 1)
+			return c.List(func(i int) bool {
+				b.Choices = b.Choices[:1]
+				return i == 0 && b.Choices[0].plain(c)
+			})
 		case "usage":
-			return once(&usage, value)
+			if b.Usage != nil || c.Is("null") {
+				return b.Usage == nil
+			}
+			b.Usage = new(chatUsage)
+			return b.Usage.plain(c)
 		case "object":
-			return str(&body.Object, value) && body.Object != "error"
+			return str(&b.Object, c) && b.Object != "error"
 		case "model":
-			return str(&body.Model, value)
+			return str(&b.Model, c)
 		case "error", "x_groq":
-			return isNull(value)
+			return c.Is("null")
 		case "id", "created", "system_fingerprint", "service_tier", "provider", "prompt_logprobs", "prompt_token_ids", "kv_transfer_params":
-			return true
+			return c.Any()
 		}
 		return false
-	}) || choices == nil {
-		return body, false
-	}
-	body.Choices = make([]choice, 0, 1)
-	list, err := scan.Elements(choices, func(_ int, value []byte) error {
-		var c choice
-		if len(body.Choices) > 0 || !c.plain(value) {
-			return errNotPlain
-		}
-		body.Choices = append(body.Choices, c)
-		return nil
-	})
-	ok = list && err == nil
-	if ok && usage != nil && !isNull(usage) {
-		body.Usage = new(chatUsage)
-		ok = body.Usage.plain(usage)
-	}
-	return body, ok && (len(body.Choices) > 0 || body.Usage != nil)
+	}) && b.Choices != nil
 }
 
 // plain reads a choice that has a text, perhaps an empty one, and no other
 // meaning.
-func (c *choice) plain(raw []byte) bool {
-	var said []byte
-	return members(raw, func(key, value []byte) bool {
+func (ch *choice) plain(c *scan.Cursor) bool {
+	said := func(into **message) bool {
+		if ch.Message != nil || ch.Delta != nil {
+			return false
+		}
+		*into = new(message)
+		return (*into).plain(c)
+	}
+	return c.Object(func(key []byte) bool {
 		switch string(key) {
 		case "index":
-			return string(value) == "0"
+			return c.Is("0")
 		case "message":
-			c.Message = new(message)
-			return once(&said, value) && c.Message.plain(value)
+			return said(&ch.Message)
 		case "delta":
-			c.Delta = new(message)
-			return once(&said, value) && c.Delta.plain(value)
+			return said(&ch.Delta)
 		case "finish_reason":
-			return str(&c.FinishReason, value)
+			return str(&ch.FinishReason, c)
 		case "logprobs", "stop_reason", "token_ids", "matched_stop", "native_finish_reason":
-			return true
+			return c.Any()
 		}
 		return false
-	}) && said != nil
+	}) && (ch.Message != nil || ch.Delta != nil)
 }
 
-func (m *message) plain(raw []byte) bool {
-	return members(raw, func(key, value []byte) bool {
+func (m *message) plain(c *scan.Cursor) bool {
+	return c.Object(func(key []byte) bool {
 		switch string(key) {
 		case "content":
-			return str(&m.Content.text, value)
+			return str(&m.Content.text, c)
 		case "role", "annotations", "audio":
-			return true
+			return c.Any()
 		case "refusal", "tool_calls", "function_call", "reasoning", "reasoning_content":
-			return isNull(value)
+			return c.Is("null")
 		}
 		return false
 	})
 }
 
 // plain reads usage whose counts are whole numbers.
-func (u *chatUsage) plain(raw []byte) bool {
-	var cached, reasoning *int64
-	ok := members(raw, func(key, value []byte) bool {
+func (u *chatUsage) plain(c *scan.Cursor) bool {
+	return c.Object(func(key []byte) bool {
 		switch string(key) {
 		case "prompt_tokens":
-			return count(&u.Prompt, value)
+			return count(&u.Prompt, c)
 		case "completion_tokens":
-			return count(&u.Completion, value)
+			return count(&u.Completion, c)
 		case "total_tokens":
-			return count(&u.Total, value)
+			return count(&u.Total, c)
 		case "prompt_tokens_details":
-			return detail(&cached, "cached_tokens", value)
+			if u.PromptParts != nil || c.Is("null") {
+				return u.PromptParts == nil
+			}
+			u.PromptParts = new(promptParts)
+			return detail(&u.PromptParts.Cached, "cached_tokens", c)
 		case "completion_tokens_details":
-			return detail(&reasoning, "reasoning_tokens", value)
+			if u.CompletionParts != nil || c.Is("null") {
+				return u.CompletionParts == nil
+			}
+			u.CompletionParts = new(completionParts)
+			return detail(&u.CompletionParts.Reasoning, "reasoning_tokens", c)
 		}
 		return false
 	})
-	if cached != nil {
-		u.PromptParts = &promptParts{cached}
-	}
-	if reasoning != nil {
-		u.CompletionParts = &completionParts{reasoning}
-	}
-	return ok
 }
 
-// detail takes the one count that matters of a part of the usage.
-func detail(into **int64, name string, raw []byte) bool {
-	return isNull(raw) || *into == nil && members(raw, func(key, value []byte) bool {
+// detail reads the one count that matters of a part of the usage.
+func detail(into **int64, name string, c *scan.Cursor) bool {
+	return c.Object(func(key []byte) bool {
 		switch string(key) {
 		case name:
-			return count(into, value)
+			return count(into, c)
 		case "cached_tokens", "reasoning_tokens", "audio_tokens", "text_tokens", "image_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens":
-			return true
+			return c.Any()
 		}
 		return false
 	})
 }
 
-// once takes a value that may come a single time.
-func once(into *[]byte, value []byte) bool {
-	if *into != nil {
+// str reads a string, a single time; null is an empty one.
+func str(into *string, c *scan.Cursor) bool {
+	raw, ok := c.String()
+	switch {
+	case *into != "":
 		return false
-	}
-	*into = value
-	return true
-}
-
-// str takes a string, a single time; null is an empty one.
-func str(into *string, value []byte) bool {
-	if *into != "" {
-		return false
-	}
-	if value[0] == '"' {
-		*into = scan.Unquote(value)
+	case ok:
+		*into = scan.Unquote(raw)
 		return true
 	}
-	return isNull(value)
+	return c.Is("null")
 }
 
-// count takes a whole number, a single time.
-func count(into **int64, value []byte) bool {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil || *into != nil {
+// count reads a whole number, a single time.
+func count(into **int64, c *scan.Cursor) bool {
+	n, ok := c.Number()
+	if !ok || *into != nil {
 		return false
 	}
 	*into = &n

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/llmbus/llmbus/internal/scan"
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
 )
@@ -18,6 +19,12 @@ type Answer struct {
 	Stream bool              // the answer was asked for in pieces
 	Cut    *provider.Failure // how the reading of a finished stream broke off, if it did
 
+	// Plain reads a piece of a stream that is nothing but one text, as nearly all
+	// are, and says no to any that holds what it does not know: those are decoded
+	// in full. It may be nil.
+	Plain func(*scan.Cursor) bool
+
+	form     scan.Form // of the last plain piece
 	emit     Emit
 	finished bool
 }
@@ -86,7 +93,9 @@ func (a *Answer) takeAll(events Events, take func(Event) error) error {
 		case event.Done():
 			return ErrEnd
 		}
-		if err := take(event); err != nil {
+		if text, ok := a.plain(event); ok {
+			a.SayBytes(scan.Bare(text))
+		} else if err := take(event); err != nil {
 			return err
 		}
 		if !events.Buffered() {
@@ -95,6 +104,14 @@ func (a *Answer) takeAll(events Events, take func(Event) error) error {
 			}
 		}
 	}
+}
+
+// plain returns the text of a plain piece. An error is none, whatever it holds.
+func (a *Answer) plain(e Event) (text []byte, ok bool) {
+	if a.Plain == nil || e.Name == "error" {
+		return nil, false
+	}
+	return a.form.Text(e.Data, a.Plain)
 }
 
 // Finish says that the answer is good from here on. Only counts may still come,

@@ -25,6 +25,7 @@ type SSE struct {
 	begun bool
 	raw   bool // within JSON that stands outside of fields
 	name  string
+	named string // the last name
 	data  []byte
 	err   error
 }
@@ -95,7 +96,10 @@ func (s *SSE) take(line []byte) bool {
 		s.name = "error"
 		s.data = append(s.data[:0], value...)
 	case "event":
-		s.name = string(value)
+		if string(value) != s.named { // most events of a stream have one name
+			s.named = string(value)
+		}
+		s.name = s.named
 	}
 	return false
 }

@@ -79,6 +79,19 @@ func TestSSEDeliversAnEventBeforeTheNextByteComes(t *testing.T) {
 	}
 }
 
+// Text before what is no event, or no whole one, must not wait for the next.
+func TestSSEIsBufferedOnlyIfAnEventIs(t *testing.T) {
+	for rest, want := range map[string]bool{
+		"": false, "data: {}\n": false, "data: x\n": false, ": ping\n\n": false, "event: ping\n\n": false, "\n": false, "data": false, "\r": false,
+		"data:\n\n": false, "data: \r\n\r\n": false, "data: {}\n\n": true, "data: {}\r\n\r\n": true, "event: x\ndata: {}\n\n": true,
+	} {
+		s := NewSSE(strings.NewReader("data: a\r\n\r\n"+rest), 100)
+		_, err := s.Next()
+		require.NoError(t, err)
+		require.Equal(t, want, s.Buffered(), "%q", rest)
+	}
+}
+
 func TestSSEBoundsLinesAndEvents(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	got, err := events(t, strings.NewReader("data: "+long+"\n\n"), 200<<10)
