@@ -22,7 +22,7 @@ type admitted struct {
 
 	pings     string        // where pings go while a whole answer is awaited; empty for none
 	pingEvery time.Duration // longest silence
-	leave     func()        // frees the id for another request; may be called again
+	running   running
 }
 
 // inbox reports whether the frames go to the reply subject.

@@ -15,21 +15,19 @@ import (
 // by many goroutines at once; the first finish counts.
 type answer struct {
 	w        *Worker
-	id       string
+	j        *admitted
 	reply    string         // gets the whole Response; empty for none
 	frames   *stream.Writer // nil unless streamed
 	pings    *stream.Writer // of a whole answer; nil unless asked for
-	leave    func()         // frees the id
-	kept     bool           // readers that come back look for the id until the last frame is kept
 	finished atomic.Bool
 }
 
 func (w *Worker) newAnswer(j *admitted) *answer {
-	a := &answer{w: w, id: j.req.ID, reply: j.reply, leave: j.leave, kept: j.capture != ""}
+	a := &answer{w: w, j: j, reply: j.reply}
 	switch {
 	case j.frames != "":
 		first, ping := w.presence.subjects(j)
-		to := stream.Target{Subject: j.frames, Inbox: j.inbox(), PingEvery: j.pingEvery, Header: frameHeader(a.id)}
+		to := stream.Target{Subject: j.frames, Inbox: j.inbox(), PingEvery: j.pingEvery, Header: frameHeader(j.req.ID)}
 		if to.Inbox {
 			a.reply = ""
 		}
@@ -47,7 +45,7 @@ func (w *Worker) newAnswer(j *admitted) *answer {
 }
 
 func frameHeader(id string) func(*llm.Frame) nats.Header {
-	return func(f *llm.Frame) nats.Header { return headers(id, f.Response, f.Error) }
+	return func(f *llm.Frame) nats.Header { return newEnvelope().headers(id, f.Response, f.Error) }
 }
 
 // finish sends the terminal message, unless that has been done. One of resp and
@@ -61,18 +59,18 @@ func (a *answer) finish(resp *llm.Response, e *llm.Error) {
 	if a.pings != nil {
 		a.pings.Stop()
 	}
-	if !a.kept {
-		a.leave() // who has the last word may use the id again at once
+	if a.j.capture == "" { // else readers that come back look for the id until the last frame is kept
+		a.w.leaveActive(a.j) // who has the last word may use the id again at once
 	}
 	if a.frames != nil {
 		err = a.frames.Write(lastFrame(resp, e))
 	}
-	a.leave()
+	a.w.leaveActive(a.j)
 	if a.reply != "" {
-		err = errors.Join(err, a.w.respond(a.reply, a.id, resp, e))
+		err = errors.Join(err, a.w.respond(a.reply, a.j.req.ID, resp, e))
 	}
 	if err != nil {
-		a.w.log.Warn("answer not sent", "id", a.id, "error", err)
+		a.w.log.Warn("answer not sent", "id", a.j.req.ID, "error", err)
 	}
 }
 
@@ -90,9 +88,9 @@ const maxBuffer = 64 << 10
 // respond sends a whole answer or an error to a reply subject. What a message
 // cannot hold becomes too_large.
 func (w *Worker) respond(reply, id string, resp *llm.Response, e *llm.Error) error {
-	buf := w.buffers.Get().(*[]byte) // the client copies what it publishes
-	defer w.buffers.Put(buf)
-	data, err := (*buf)[:0], error(nil)
+	v := w.envelopes.Get().(*envelope) // the client copies what it publishes
+	defer w.envelopes.Put(v)
+	data, err := v.data[:0], error(nil)
 	if e == nil {
 		data, err = resp.AppendReply(data)
 		if err != nil {
@@ -102,9 +100,9 @@ func (w *Worker) respond(reply, id string, resp *llm.Response, e *llm.Error) err
 		return err
 	}
 	if cap(data) <= maxBuffer {
-		*buf = data
+		v.data = data
 	}
-	err = w.cfg.Conn.PublishMsg(&nats.Msg{Subject: reply, Header: headers(id, resp, e), Data: data})
+	err = w.cfg.Conn.PublishMsg(&nats.Msg{Subject: reply, Header: v.headers(id, resp, e), Data: data})
 	if !errors.Is(err, nats.ErrMaxPayload) {
 		return err
 	}

@@ -10,30 +10,44 @@ import (
 	"github.com/llmbus/llmbus/subjects"
 )
 
-// headers of a reply, a first or a last frame. resp and e may be nil.
-func headers(id string, resp *llm.Response, e *llm.Error) nats.Header {
-	h, values := make(nats.Header, 4), make([]string, 0, 4) // at most one value each, in one place
-	set := func(name, value string) {
-		values = append(values, value)
-		h[name] = values[len(values)-1 : len(values) : len(values)]
-	}
+// envelope is the memory of a message that is published, for one after another.
+type envelope struct {
+	data   []byte
+	header nats.Header
+	values []string // of header, one each
+}
+
+func newEnvelope() *envelope {
+	return &envelope{header: make(nats.Header, 4), values: make([]string, 0, 4)}
+}
+
+// headers of a reply, a first or a last frame, until it is called again. resp and
+// e may be nil.
+func (v *envelope) headers(id string, resp *llm.Response, e *llm.Error) nats.Header {
+	clear(v.header)
+	v.values = v.values[:0]
 	if id != "" {
-		set(subjects.HeaderRequestID, id)
+		v.set(subjects.HeaderRequestID, id)
 	}
 	if resp != nil {
 		if resp.Provider != "" {
-			set(subjects.HeaderProvider, resp.Provider)
+			v.set(subjects.HeaderProvider, resp.Provider)
 		}
-		set(subjects.HeaderServedBy, string(resp.ServedBy))
+		v.set(subjects.HeaderServedBy, string(resp.ServedBy))
 	}
 	if e != nil {
-		set(subjects.HeaderError, e.Error())
-		set(subjects.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
+		v.set(subjects.HeaderError, e.Error())
+		v.set(subjects.HeaderErrorCode, strconv.Itoa(e.Code.Status()))
 		if e.RetryAfterMS > 0 {
-			set(subjects.HeaderRetryAfter, strconv.FormatInt((e.RetryAfterMS+999)/1000, 10))
+			v.set(subjects.HeaderRetryAfter, strconv.FormatInt((e.RetryAfterMS+999)/1000, 10))
 		}
 	}
-	return h
+	return v.header
+}
+
+func (v *envelope) set(name, value string) {
+	v.values = append(v.values, value)
+	v.header[name] = v.values[len(v.values)-1 : len(v.values) : len(v.values)]
 }
 
 // applyHeaders copies what the headers of a request say into req.

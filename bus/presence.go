@@ -6,7 +6,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -58,7 +57,7 @@ func (w *Worker) onPresence(msg *nats.Msg) {
 		r.unheard.Store(true)
 	case !r.unheard.Load():
 		w.stats.callerGone.Add(1)
-		r.cancel(llm.Errorf(llm.CodeCancelled, "the caller is gone"))
+		r.cancel()
 	}
 }
 
@@ -80,7 +79,7 @@ func (w *Worker) cancelled(key string) bool {
 	r, ok := w.active.get(key)
 	if ok {
 		w.stats.cancels.Add(1)
-		r.cancel(llm.ErrCancelled)
+		r.cancel()
 	}
 	return ok
 }

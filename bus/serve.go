@@ -52,17 +52,16 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 		w.unanswerable()
 		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	r := &running{cancel: cancel, replies: j.reply != ""}
-	if !w.active.add(j.key, r) {
+	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
+	defer cancel()
+	j.running.cancel, j.running.replies = cancel, j.reply != ""
+	if !w.active.add(j.key, &j.running) {
 		w.refuse(msg, llm.Errorf(llm.CodeInvalidRequest, "a request with this id is under way; every request needs an id of its own"))
 		return
 	}
-	j.leave = func() { w.active.remove(j.key, r) }
-	defer j.leave()
+	defer w.leaveActive(j)
 	if err := w.unused(ctx, j); err != nil {
-		j.leave() // the refusal may have to go to its stream
+		w.leaveActive(j) // the refusal may have to go to its stream
 		e, _ := terminal(ctx, err)
 		w.refuse(msg, e)
 		return
@@ -70,10 +69,11 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 	w.run(ctx, j)
 }
 
-// run works on an admitted request.
+// leaveActive frees the id for another request. It may be called again.
+func (w *Worker) leaveActive(j *admitted) { w.active.remove(j.key, &j.running) }
+
+// run works on an admitted request until its context ends.
 func (w *Worker) run(ctx context.Context, j *admitted) {
-	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
-	defer cancel()
 	a := w.newAnswer(j)
 	if ctx.Err() != nil {
 		a.finish(nil, fromCause(ctx))

@@ -29,12 +29,12 @@ type Worker struct {
 	badReplies, noReplies seldom
 	readers               readers
 
-	group    []membership   // Run's goroutine only
-	resumes  []membership   // the same, of readers
-	draining sync.WaitGroup // subscriptions that still deliver
-	running  sync.WaitGroup // requests
-	crew     *crew
-	buffers  sync.Pool // of *[]byte, for answers
+	group     []membership   // Run's goroutine only
+	resumes   []membership   // the same, of readers
+	draining  sync.WaitGroup // subscriptions that still deliver
+	running   sync.WaitGroup // requests
+	crew      *crew
+	envelopes sync.Pool // of *envelope, for answers
 }
 
 // New checks the configuration. Nothing is subscribed before Run.
@@ -44,7 +44,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Worker{
-		cfg: cfg, log: cfg.Log, active: newActive(), crew: newCrew(), buffers: sync.Pool{New: func() any { return new([]byte) }}, ready: make(chan struct{}),
+		cfg: cfg, log: cfg.Log, active: newActive(), crew: newCrew(), envelopes: sync.Pool{New: func() any { return newEnvelope() }}, ready: make(chan struct{}),
 		slots:    newSlots(cfg.Slots, newShares(cfg.Tenants || cfg.TenantHeader), cfg.FullFor, cfg.CalmFor),
 		presence: presence{inbox: cfg.Conn.NewInbox()},
 	}, nil
