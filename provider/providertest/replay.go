@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,23 +12,23 @@ import (
 
 	"github.com/llmbus/llmbus/internal/vectors"
 	"github.com/llmbus/llmbus/llm"
+	"github.com/llmbus/llmbus/provider/wire"
+	"github.com/llmbus/llmbus/provider/wire/http1"
 )
 
 // Body is a transport that answers every call with status 200 and itself,
 // without a socket: for fuzzing and measuring what reads answers.
 type Body string
 
-var _ http.RoundTripper = Body("")
+var _ wire.Transport = Body("")
 
-// RoundTrip never fails.
-func (b Body) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		_ = req.Body.Close()
-	}
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(b))), Request: req,
-	}, nil
+// Post never fails.
+func (b Body) Post(context.Context, *http1.Endpoint, []byte) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(b)))}, nil
 }
+
+// Close does nothing.
+func (b Body) Close() {}
 
 // Ask asks one fixed question and holds the answer to what is true of all
 // answers, good or bad.

@@ -5,18 +5,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"io"
+	"errors"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
+	"github.com/llmbus/llmbus/provider/wire/http1"
 )
 
 // Config of a Client. The zero value works.
@@ -32,8 +30,17 @@ type Config struct {
 
 	// Transport makes the calls in place of one of the Client's own; the settings
 	// of connections then do not apply.
-	Transport http.RoundTripper
+	Transport Transport
 }
+
+// Transport makes one call, once, and gives the answer whatever its status. See
+// http1.Client, which is the one that is used.
+type Transport interface {
+	Post(ctx context.Context, to *http1.Endpoint, body []byte) (*http.Response, error)
+	Close() // drops the connections that no call uses
+}
+
+var _ Transport = (*http1.Client)(nil)
 
 const (
 	maxHeaderBytes = 64 << 10
@@ -50,10 +57,9 @@ const (
 
 // Client makes calls to one provider. It may be used by many goroutines at once.
 type Client struct {
-	cfg     Config
-	headers map[string]http.Header // by what is accepted; net/http only reads them
-	urls    sync.Map               // string to *url.URL: one, or one for each model
-	buffers sync.Pool              // of *bytes.Buffer, for whole answers
+	cfg       Config
+	endpoints sync.Map  // of place to *http1.Endpoint: few, or some for each model
+	buffers   sync.Pool // of *bytes.Buffer, for whole answers
 }
 
 // New makes a Client with connections of its own.
@@ -67,13 +73,11 @@ func New(cfg Config) *Client {
 		cfg.Now = time.Now
 	}
 	if cfg.Transport == nil {
-		cfg.Transport = newTransport(cfg)
+		cfg.Transport = http1.New(http1.Config{
+			ConnectTimeout: cfg.ConnectTimeout, IdleTimeout: idleTimeout, MaxIdle: cfg.MaxIdleConns, MaxHead: maxHeaderBytes, TLS: cfg.TLS,
+		})
 	}
-	c := &Client{cfg: cfg, headers: map[string]http.Header{}, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
-	for _, accept := range []string{AcceptJSON, AcceptSSE, AcceptNDJSON} {
-		c.headers[accept] = header(cfg.Header, accept)
-	}
-	return c
+	return &Client{cfg: cfg, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 }
 
 // header is what every call carries that accepts this form.
@@ -91,29 +95,8 @@ func header(settings http.Header, accept string) http.Header {
 	return h
 }
 
-// newTransport ignores proxy variables: a key must not travel where no setting
-// of the provider says.
-func newTransport(cfg Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        cfg.TLS,
-		TLSHandshakeTimeout:    cfg.ConnectTimeout,
-		ForceAttemptHTTP2:      true, // where TLS negotiates it
-		DisableCompression:     true, // answers are small, and their text in time is worth more
-		MaxIdleConns:           cfg.MaxIdleConns,
-		MaxIdleConnsPerHost:    cfg.MaxIdleConns,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-	}
-}
-
 // Close drops the connections that no call uses.
-func (c *Client) Close() {
-	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
-}
+func (c *Client) Close() { c.cfg.Transport.Close() }
 
 // MaxLine is the longest line or event that a stream may have, in bytes.
 func (c *Client) MaxLine() int { return c.cfg.MaxLine }
@@ -128,18 +111,13 @@ type Call struct {
 // Post makes the call once and returns the answer, whatever its status. The
 // error is a *provider.Failure. The caller closes the Response.
 func (c *Client) Post(ctx context.Context, call Call) (*Response, error) {
-	var answered atomic.Bool
-	req, err := c.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotFirstResponseByte: func() { answered.Store(true) },
-	}), call)
+	to, err := c.endpoint(place{call.URL, cmp.Or(call.Accept, AcceptJSON)})
 	if err != nil {
 		return nil, provider.Fail(llm.OutcomeInvalidRequest, err)
 	}
-	// No http.Client: it would follow redirects and keep cookies, which no call
-	// may, and copy headers and URL for them.
-	resp, err := c.cfg.Transport.RoundTrip(req)
+	resp, err := c.cfg.Transport.Post(ctx, to, call.Body)
 	if err != nil {
-		return nil, unanswered(ctx, err, answered.Load())
+		return nil, unanswered(ctx, err)
 	}
 	limit := c.cfg.MaxBody
 	if call.stream() {
@@ -163,39 +141,32 @@ func (c *Client) PostOK(ctx context.Context, call Call) (*Response, error) {
 
 func (call *Call) stream() bool { return call.Accept != "" && call.Accept != AcceptJSON }
 
-func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) {
-	u, err := c.parse(call.URL)
+// place is a URL and what is accepted from it.
+type place struct{ url, accept string }
+
+// endpoint prepares each place once.
+func (c *Client) endpoint(p place) (*http1.Endpoint, error) {
+	if known, ok := c.endpoints.Load(p); ok {
+		return known.(*http1.Endpoint), nil
+	}
+	u, err := url.Parse(p.url)
 	if err != nil {
 		return nil, errBadRequest
 	}
-	// The body is hidden behind io.Reader: net/http would make GetBody for a
-	// bytes.Reader, and then could send the request again by itself.
-	req := &http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: c.headers[cmp.Or(call.Accept, AcceptJSON)],
-		Body:   io.NopCloser(bytes.NewReader(call.Body)), ContentLength: int64(len(call.Body)),
+	to, err := http1.NewEndpoint(u, header(c.cfg.Header, p.accept))
+	if err != nil {
+		return nil, errBadRequest
 	}
-	return req.WithContext(ctx), nil
-}
-
-// parse parses each URL once.
-func (c *Client) parse(raw string) (*url.URL, error) {
-	if known, ok := c.urls.Load(raw); ok {
-		return known.(*url.URL), nil
-	}
-	u, err := url.Parse(raw)
-	if err == nil {
-		c.urls.Store(raw, u)
-	}
-	return u, err
+	c.endpoints.Store(p, to)
+	return to, nil
 }
 
 // unanswered is the failure of a call without an answer.
-func unanswered(ctx context.Context, err error, answered bool) *provider.Failure {
+func unanswered(ctx context.Context, err error) *provider.Failure {
 	if ctx.Err() != nil {
 		return provider.FromContext(ctx)
 	}
-	if answered {
+	if _, begun := errors.AsType[*http1.BadAnswer](err); begun {
 		return provider.Fail(llm.OutcomeUnavailable, describe(err))
 	}
 	return provider.Fail(llm.OutcomeConnect, describe(err))

@@ -2,9 +2,9 @@
 // retries, the framings of streamed answers, the gathering of an answer from its
 // pieces, and the table that turns an error answer into a *provider.Failure.
 //
-// A Client never sends a request twice: it follows no redirect, sets no
-// idempotency header and gives net/http no way to rewind a body. It reads
-// nothing without a bound. No text of the provider's leaves the package but the
+// A Client never sends a request twice: it follows no redirect and sets no
+// idempotency header, and its connections (package http1) do not repeat what a
+// peer may have read. It reads nothing without a bound. No text of the provider's leaves the package but the
 // answer itself, error codes and request ids.
 //
 // An adapter is the two functions of an API: one writes the request, the other

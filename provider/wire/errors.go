@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -36,6 +37,9 @@ func describe(err error) error {
 
 func transportText(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Timeout() && op.Op == "dial" {
+		return "connecting took too long"
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // of TLS; the caller's own was looked at before
 		return "connecting took too long"
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // ParseBase checks a provider's base URL. It must be http or https, with a host
@@ -20,6 +21,8 @@ func ParseBase(raw string) (*url.URL, error) {
 		return nil, errors.New("base_url must begin with http:// or https://")
 	case u.Hostname() == "":
 		return nil, errors.New("base_url must name a host")
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }):
+		return nil, errors.New("base_url must spell its host in ASCII (xn--...)")
 	case u.User != nil:
 		return nil, errors.New("base_url must hold no credentials; set the API key instead")
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:

@@ -25,6 +25,7 @@ func TestParseBase(t *testing.T) {
 		"https://example.com/?key=secret": "",
 		"https://example.com/#secret":     "",
 		"https://exa mple.com":            "",
+		"https://exämple.com":             "",
 		"":                                "",
 	} {
 		u, err := ParseBase(raw)

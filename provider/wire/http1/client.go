@@ -1,0 +1,105 @@
+package http1
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Config of a Client. Every field is required but TLS.
+type Config struct {
+	ConnectTimeout time.Duration // to connect, and again for the TLS handshake
+	IdleTimeout    time.Duration // how long a connection is kept that no call uses
+	MaxIdle        int           // such connections to one host
+	MaxHead        int64         // bytes of the head of an answer, with those that go before it (1xx)
+	TLS            *tls.Config   // nil is the system's
+}
+
+// Client makes calls and keeps their connections for later ones. It may be used
+// by many goroutines at once.
+type Client struct {
+	cfg    Config
+	dialer net.Dialer
+	pool   pool
+}
+
+// New makes a Client without connections.
+func New(cfg Config) *Client {
+	return &Client{
+		cfg: cfg, dialer: net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 15 * time.Second},
+		pool: pool{timeout: cfg.IdleTimeout, max: cfg.MaxIdle, idle: map[host][]*conn{}},
+	}
+}
+
+// Close drops the connections that no call uses, and keeps none from then on.
+func (c *Client) Close() { c.pool.close() }
+
+// Post makes the call once and returns the answer as soon as its head is there.
+// The caller reads the body to its end, which frees the connection for the next call, or
+// closes it, which cuts the connection. Both may be done at once, by two
+// goroutines. Once the context has ended the connection is cut, too.
+//
+// The error is a *BadAnswer if the peer has begun to answer. body must not change
+// any more: an answer may come, and end, before all of it is sent.
+func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Response, error) {
+	for {
+		cn, kept := c.pool.take(to.host)
+		if !kept {
+			var err error
+			if cn, err = c.dial(ctx, to.host); err != nil {
+				return nil, err
+			}
+		}
+		stop := context.AfterFunc(ctx, cn.cut)
+		n, sending, err := cn.send(to, body)
+		if err != nil && n == 0 && kept && ctx.Err() == nil {
+			stop()
+			cn.cut()
+			continue
+		}
+		resp, err := cn.answer(err)
+		b := &answerBody{conn: cn, pool: &c.pool, stop: stop, sending: sending}
+		if err != nil {
+			b.end(false)
+			return nil, err
+		}
+		b.ReadCloser, b.last, resp.Body = resp.Body, resp.Close, b
+		return resp, nil
+	}
+}
+
+func (c *Client) dial(ctx context.Context, to host) (*conn, error) {
+	tcp, err := c.dialer.DialContext(ctx, "tcp", to.addr)
+	if err != nil {
+		return nil, err
+	}
+	cn := &conn{Conn: tcp, tcp: tcp, host: to, maxHead: c.cfg.MaxHead}
+	if to.tls {
+		if cn.Conn, err = c.secure(ctx, tcp, to); err != nil {
+			_ = tcp.Close()
+			return nil, err
+		}
+	}
+	return cn, cn.init()
+}
+
+func (c *Client) secure(ctx context.Context, tcp net.Conn, to host) (net.Conn, error) {
+	cfg := c.cfg.TLS.Clone()
+	if cfg == nil {
+		cfg = &tls.Config{}
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = to.name
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout)
+	defer cancel()
+	secured := tls.Client(tcp, cfg)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	return secured, nil
+}
