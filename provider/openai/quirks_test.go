@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,25 @@ func TestStreamFails(t *testing.T) {
 			require.Equal(t, tc.want, got.Failure.Outcome)
 		})
 	}
+}
+
+// A caller who leaves while only the usage is missing gets no answer, but its cost.
+func TestACallerMayLeaveBetweenTheFinishReasonAndTheEnd(t *testing.T) {
+	usage := `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}`
+	data := "data: " + strings.Join([]string{word, finish, usage}, "\n\ndata: ") + "\n\n"
+	p, err := openai.New(openai.Config{BaseURL: vectors.Serve(t, &vectors.Upstream{Status: 200, Fault: "stall", Chunks: []vectors.Chunk{{Data: data}}}).URL})
+	require.NoError(t, err)
+	defer p.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	for frame, err := range p.Stream(ctx, &llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text("hi")}}}) {
+		require.NotEqual(t, llm.FrameEnd, frame.Type)
+		cancel()
+		last = err
+	}
+	require.Equal(t, llm.OutcomeCancelled, provider.AsFailure(last).Outcome)
+	require.EqualValues(t, 4, *provider.AsFailure(last).Usage.OutputTokens)
 }
 
 func TestAnEmptyAnswerCutByItsLimitSaysSo(t *testing.T) {

@@ -50,12 +50,12 @@ func (a *Adapter) neverWaits(t *testing.T) {
 
 // shows reports whether the frames of a stream show a text before it fails.
 func shows(ctx context.Context, c llm.Completer, want string) bool {
-	got := ""
+	var got strings.Builder
 	for frame, err := range c.Stream(ctx, ask()) {
 		if err != nil {
 			return false
 		}
-		if got += frame.Text; strings.HasPrefix(got, want) {
+		if got.WriteString(frame.Text); strings.HasPrefix(got.String(), want) {
 			return true
 		}
 	}

@@ -24,7 +24,6 @@ type Answer struct {
 	// in full. It may be nil.
 	Plain func(*scan.Cursor) bool
 
-	form     scan.Form // of the last plain piece
 	emit     Emit
 	finished bool
 }
@@ -82,6 +81,7 @@ func (a *Answer) Events(events Events, take func(Event) error) error {
 }
 
 func (a *Answer) takeAll(events Events, take func(Event) error) error {
+	var plain scan.Form
 	for {
 		event, err := events.Next()
 		switch {
@@ -93,7 +93,7 @@ func (a *Answer) takeAll(events Events, take func(Event) error) error {
 		case event.Done():
 			return ErrEnd
 		}
-		if text, ok := a.plain(event); ok {
+		if text, ok := a.plain(&plain, event); ok {
 			a.SayBytes(scan.Bare(text))
 		} else if err := take(event); err != nil {
 			return err
@@ -107,11 +107,11 @@ func (a *Answer) takeAll(events Events, take func(Event) error) error {
 }
 
 // plain returns the text of a plain piece. An error is none, whatever it holds.
-func (a *Answer) plain(e Event) (text []byte, ok bool) {
+func (a *Answer) plain(form *scan.Form, e Event) (text []byte, ok bool) {
 	if a.Plain == nil || e.Name == "error" {
 		return nil, false
 	}
-	return a.form.Text(e.Data, a.Plain)
+	return form.Text(e.Data, a.Plain)
 }
 
 // Finish says that the answer is good from here on. Only counts may still come,
