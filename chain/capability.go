@@ -10,26 +10,26 @@ import (
 // need is one thing that a request asks of a target.
 type need struct {
 	name string // as the caller knows it
-	met  func(*Target) bool
+	met  func(*Target, *llm.Request) bool
 }
 
 // needs lists what the request asks for beyond plain text.
 func needs(req *llm.Request) []need {
 	var list []need
-	add := func(wanted bool, name string, met func(*Target) bool) {
+	add := func(wanted bool, name string, met func(*Target, *llm.Request) bool) {
 		if wanted {
 			list = append(list, need{name, met})
 		}
 	}
 	images, links := pictures(req)
-	add(req.Stream, "stream", func(t *Target) bool { return t.Can.Streaming })
-	add(len(req.Tools) > 0, "tools", func(t *Target) bool { return t.Can.Tools })
-	add(forced(req.ToolChoice), "tool_choice", func(t *Target) bool { return t.Can.ToolChoice })
-	add(images, "image parts", func(t *Target) bool { return t.Can.Vision })
-	add(links, "images by URL", func(t *Target) bool { return t.Can.ImageURLs })
-	add(req.JSONSchema != nil, "json_schema", func(t *Target) bool { return t.Can.JSONSchema })
-	add(req.Seed != nil, "seed", func(t *Target) bool { return t.Can.Seed })
-	add(req.MaxTokens > 0, "max_tokens", func(t *Target) bool {
+	add(req.Stream, "stream", func(t *Target, _ *llm.Request) bool { return t.Can.Streaming })
+	add(len(req.Tools) > 0, "tools", func(t *Target, _ *llm.Request) bool { return t.Can.Tools })
+	add(forced(req.ToolChoice), "tool_choice", func(t *Target, _ *llm.Request) bool { return t.Can.ToolChoice })
+	add(images, "image parts", func(t *Target, _ *llm.Request) bool { return t.Can.Vision })
+	add(links, "images by URL", func(t *Target, _ *llm.Request) bool { return t.Can.ImageURLs })
+	add(req.JSONSchema != nil, "json_schema", func(t *Target, _ *llm.Request) bool { return t.Can.JSONSchema })
+	add(req.Seed != nil, "seed", func(t *Target, _ *llm.Request) bool { return t.Can.Seed })
+	add(req.MaxTokens > 0, "max_tokens", func(t *Target, req *llm.Request) bool {
 		return t.Can.MaxOutputTokens == 0 || req.MaxTokens <= t.Can.MaxOutputTokens
 	})
 	return list
@@ -74,7 +74,7 @@ func (f *Feature) capable(req *llm.Request, notes *trail) ([]*Target, error) {
 	}
 	for _, n := range needs(req) {
 		list = slices.DeleteFunc(list, func(t *Target) bool {
-			if !n.met(t) {
+			if !n.met(t, req) {
 				notes.skipped(t, SkipLacks, n.name)
 				return true
 			}

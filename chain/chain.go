@@ -88,7 +88,8 @@ func (c *Chain) begin(ctx context.Context, req *llm.Request) (*run, error) {
 		return nil, err
 	}
 	flags, degraded := c.env.switches.Current(ctx)
-	r := &run{Chain: c, req: req, flags: flags, degraded: degraded, queue: targets, notes: notes, begun: time.Now(), calls: make(map[*Target]int, len(targets))}
+	r := &run{Chain: c, req: req, flags: flags, degraded: degraded, queue: targets, notes: notes, begun: time.Now()}
+	r.attempts, r.called = r.one.attempts[:0], r.one.called[:0]
 	r.failover = !req.NoFailover && !flags.FailoverOff(req.Feature, req.Tenant)
 	if notes != nil {
 		notes.failover = r.failover

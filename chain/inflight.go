@@ -17,6 +17,7 @@ type calls struct {
 
 // inflight is a request, or with a target one call of it.
 type inflight struct {
+	calls  *calls
 	req    *llm.Request
 	target *Target
 	cancel context.CancelCauseFunc
@@ -26,24 +27,26 @@ func newCalls(s Switches) *calls {
 	return &calls{switches: s, active: make(map[*inflight]struct{})}
 }
 
-// enter books a request (t is nil) or a call; leave must be called at its end.
-// The switches are looked at after that: a flip is either seen here, or comes
+// enter books a request (t is nil) or a call, which must leave at its end. The switches are looked at after that: a flip is either seen here, or comes
 // later and finds what is booked.
-func (c *calls) enter(ctx context.Context, req *llm.Request, t *Target) (_ context.Context, leave func()) {
+func (c *calls) enter(ctx context.Context, req *llm.Request, t *Target) (context.Context, *inflight) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	entry := &inflight{req, t, cancel}
+	entry := &inflight{c, req, t, cancel}
 	c.mu.Lock()
 	c.active[entry] = struct{}{}
 	c.mu.Unlock()
 	if flags, _ := c.switches.Current(ctx); entry.mustStop(flags) {
 		cancel(llm.ErrSwitchedOff)
 	}
-	return ctx, func() {
-		c.mu.Lock()
-		delete(c.active, entry)
-		c.mu.Unlock()
-		cancel(nil)
-	}
+	return ctx, entry
+}
+
+// leave ends the context that enter returned.
+func (e *inflight) leave() {
+	e.calls.mu.Lock()
+	delete(e.calls.active, e)
+	e.calls.mu.Unlock()
+	e.cancel(nil)
 }
 
 // cut stops everything under way that a switch says must stop now.

@@ -145,7 +145,7 @@ func (r *run) exhausted() *llm.Error {
 	case r.last != nil && r.agree():
 		e = terminal(r.last)
 	case len(r.attempts) > 0:
-		e = llm.Errorf(llm.CodeUnavailable, "every target that admits a call failed (%d called); the last with %s", len(r.calls), r.last.Outcome)
+		e = llm.Errorf(llm.CodeUnavailable, "every target that admits a call failed (%d called); the last with %s", r.targetsCalled(), r.last.Outcome)
 	case r.allRefusedFor(string(llm.OutcomeRateLimited)):
 		e = llm.Errorf(llm.CodeRateLimited, "every target waits for its provider's rate limit")
 	case r.allRefusedFor(refusedBySwitch):

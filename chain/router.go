@@ -108,7 +108,7 @@ func (r *Router) Complete(ctx context.Context, req *llm.Request) (*llm.Response,
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.limit(req), llm.ErrDeadline)
+	ctx, cancel := within(ctx, p.limit(req))
 	defer cancel()
 	return p.Complete(ctx, req)
 }
@@ -121,10 +121,18 @@ func (r *Router) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fra
 			yield(llm.Frame{}, err)
 			return
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, llm.ErrDeadline)
+		ctx, cancel := within(ctx, p.Timeout)
 		defer cancel()
 		p.Stream(ctx, req)(yield)
 	}
+}
+
+// within ends ctx after limit, unless it ends before that by itself.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= limit {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, llm.ErrDeadline)
 }
 
 // route finds the feature and fills in what the request leaves to it.

@@ -26,7 +26,8 @@ type run struct {
 	notes    *trail    // nil: nobody asks what became of each target
 	begun    time.Time
 	attempts []llm.Attempt
-	calls    map[*Target]int
+	called   []*Target      // by each of them
+	ahead    []*Target      // memory of later
 	served   *Target        // of the call under way
 	permit   breaker.Permit // of the call under way
 	visible  bool           // the caller has seen text of this attempt
@@ -38,6 +39,11 @@ type run struct {
 	soonest  time.Duration  // until some target may be free; 0 is unknown
 	last     *provider.Failure
 	broken   *llm.Error // text of an earlier attempt was seen and is to be replaced
+
+	one struct { // memory of the only attempt that most requests need
+		attempts [1]llm.Attempt
+		called   [1]*Target
+	}
 }
 
 // Reasons to pass a target over, beside those that breakers give.
@@ -131,7 +137,7 @@ func (r *run) passOver(t *Target, err error) {
 func (r *run) acquire(ctx context.Context, t *Target) (breaker.Permit, error) {
 	permit, err := t.Breaker.Acquire(ctx)
 	open, refused := errors.AsType[*breaker.OpenError](err)
-	if refused && open.State == breaker.Cooling && r.calls[t] > 0 && open.RetryAfter < r.room(ctx, t) && sleep(ctx, open.RetryAfter) {
+	if refused && open.State == breaker.Cooling && r.calls(t) > 0 && open.RetryAfter < r.room(ctx, t) && sleep(ctx, open.RetryAfter) {
 		return t.Breaker.Acquire(ctx)
 	}
 	return permit, err
@@ -142,8 +148,8 @@ func (r *run) acquire(ctx context.Context, t *Target) (breaker.Permit, error) {
 // own.
 func (r *run) attempt(ctx context.Context, t *Target, do call) (*llm.Response, *provider.Failure) {
 	ctx = r.env.followers.attemptBegan(ctx, r.req, t)
-	ctx, leave := r.env.calls.enter(ctx, r.req, t)
-	defer leave()
+	ctx, entry := r.env.calls.enter(ctx, r.req, t)
+	defer entry.leave()
 	r.open(t)
 	began, hurried := time.Now(), r.hurried(ctx, t)
 	resp, err := r.survive(ctx, t, do)
@@ -159,9 +165,29 @@ func (r *run) open(t *Target) {
 		r.emit(EventFailoverAttempted, t)
 	}
 	r.served, r.shown, r.visible, r.received = t, r.shown || r.visible, false, 0
-	r.calls[t]++
+	r.called = append(r.called, t)
 	r.notes.called(t)
 	r.attempts = append(r.attempts, llm.Attempt{Provider: t.Provider, Model: t.Model, Breaker: string(r.permit.State())})
+}
+
+// calls is how often the target was called so far.
+func (r *run) calls(t *Target) (n int) {
+	for _, called := range r.called {
+		if called == t {
+			n++
+		}
+	}
+	return n
+}
+
+// targetsCalled is how many targets were called so far.
+func (r *run) targetsCalled() (n int) {
+	for i, t := range r.called {
+		if !slices.Contains(r.called[:i], t) {
+			n++
+		}
+	}
+	return n
 }
 
 // booked is the record of the call under way, or of the last one.
@@ -209,21 +235,22 @@ func (r *run) room(ctx context.Context, t *Target) time.Duration {
 	return share(time.Until(deadline), t, r.later())
 }
 
-// later lists the targets that would be asked after the current one.
+// later lists the targets that would be asked after the current one. The list
+// stands until the next call.
 func (r *run) later() []*Target {
-	var later []*Target
+	r.ahead = r.ahead[:0]
 	for _, t := range r.queue {
-		if t.Breaker.Ready() && !r.flags.TargetOff(t.Provider, t.Model) && r.calls[t] == 0 {
-			later = append(later, t)
+		if t.Breaker.Ready() && !r.flags.TargetOff(t.Provider, t.Model) && r.calls(t) == 0 {
+			r.ahead = append(r.ahead, t)
 		}
 	}
-	return later
+	return r.ahead
 }
 
 // timed puts the limits of this call around the adapter. A first-token limit
 // would only turn a slow answer into none where no other target can follow, and
 // the deadline of the whole operation bounds the last call already.
-func (r *run) timed(ctx context.Context, t *Target) *provider.Timed {
+func (r *run) timed(ctx context.Context, t *Target) provider.Timed {
 	limits := t.Limits
 	if len(r.later()) == 0 {
 		limits.FirstToken, limits.Total = 0, 0
@@ -233,11 +260,16 @@ func (r *run) timed(ctx context.Context, t *Target) *provider.Timed {
 	if end, ok := r.permit.Deadline(); ok { // another probe may begin soon after
 		limits.Total = max(1, min(cmp.Or(limits.Total, time.Hour), time.Until(end))) // 0 would be no limit
 	}
-	return &provider.Timed{Inner: t.Completer, Limit: limits}
+	return provider.Timed{Inner: t.Completer, Limit: limits}
 }
 
-// attemptRequest is the request as the target's adapter gets it.
+// attemptRequest is the request as the target's adapter gets it. The Router made
+// a copy for this request, which serves the first attempt.
 func (r *run) attemptRequest(t *Target) *llm.Request {
+	if len(r.attempts) == 1 {
+		r.req.Model = t.Model
+		return r.req
+	}
 	req := *r.req
 	req.Model = t.Model
 	return &req
@@ -245,7 +277,8 @@ func (r *run) attemptRequest(t *Target) *llm.Request {
 
 // complete is the call of a request that is not streamed.
 func (r *run) complete(ctx context.Context, t *Target) (*llm.Response, error) {
-	resp, err := r.timed(ctx, t).Complete(ctx, r.attemptRequest(t))
+	timed := r.timed(ctx, t)
+	resp, err := timed.Complete(ctx, r.attemptRequest(t))
 	switch {
 	case err != nil:
 		return nil, err
@@ -271,8 +304,8 @@ func (r *run) after(ctx context.Context, t *Target, failure *provider.Failure) *
 		r.notes.skipped(t, SkipSwitchedOff, "")
 		return nil
 	}
-	d := r.feature.decide(situation{failure: failure, target: t, class: r.req.Class, calls: r.calls[t], room: r.room(ctx, t),
-		pause: backoff(r.calls[t], r.env.random()), probe: r.permit.Probe(), failover: r.failover})
+	d := r.feature.decide(situation{failure: failure, target: t, class: r.req.Class, calls: r.calls(t), room: r.room(ctx, t),
+		pause: backoff(r.calls(t), r.env.random()), probe: r.permit.Probe(), failover: r.failover})
 	r.env.log.LogAttrs(ctx, slog.LevelDebug, "attempt", slog.String("id", r.req.ID), slog.String("provider", t.Provider),
 		slog.String("model", t.Model), slog.Any("error", failure), slog.Duration("wait", d.wait))
 	switch d.action {

@@ -37,7 +37,8 @@ type attemptStream struct {
 // stream is the call of a streamed request.
 func (r *run) stream(ctx context.Context, t *Target, out *outlet) (*llm.Response, error) {
 	s := &attemptStream{run: r, out: out, target: t, began: time.Now()}
-	for f, err := range r.timed(ctx, t).Stream(ctx, r.attemptRequest(t)) {
+	timed := r.timed(ctx, t)
+	for f, err := range timed.Stream(ctx, r.attemptRequest(t)) {
 		switch {
 		case err != nil:
 			return nil, err

@@ -19,8 +19,8 @@ func (s *switched) Complete(ctx context.Context, req *llm.Request) (*llm.Respons
 	if err := s.check(ctx, req); err != nil {
 		return nil, err
 	}
-	ctx, leave := s.calls.enter(ctx, req, nil)
-	defer leave()
+	ctx, entry := s.calls.enter(ctx, req, nil)
+	defer entry.leave()
 	return s.next.Complete(ctx, req)
 }
 
@@ -30,8 +30,8 @@ func (s *switched) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.F
 			yield(llm.Frame{}, err)
 			return
 		}
-		ctx, leave := s.calls.enter(ctx, req, nil)
-		defer leave()
+		ctx, entry := s.calls.enter(ctx, req, nil)
+		defer entry.leave()
 		s.next.Stream(ctx, req)(yield)
 	}
 }
