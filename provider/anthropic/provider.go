@@ -2,8 +2,6 @@ package anthropic
 
 import (
 	"cmp"
-	"context"
-	"iter"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider/wire"
@@ -11,7 +9,7 @@ import (
 
 // Provider makes calls to one Messages API.
 type Provider struct {
-	client    *wire.Client
+	*wire.Adapter
 	url       string
 	maxTokens int
 }
@@ -27,29 +25,12 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{
-		client: wire.New(wire.Config{
-			Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
-		}),
-		url:       base.String() + "/v1/messages",
-		maxTokens: cmp.Or(cfg.DefaultMaxTokens, defaultMaxTokens),
-	}, nil
+	p := &Provider{url: base.String() + "/v1/messages", maxTokens: cmp.Or(cfg.DefaultMaxTokens, defaultMaxTokens)}
+	p.Adapter = wire.NewAdapter(wire.Config{
+		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
+	}, wire.API{Call: p.call, Read: read})
+	return p, nil
 }
-
-// Close drops the connections that no call uses.
-func (p *Provider) Close() { p.client.Close() }
-
-// Complete makes one call and returns the whole answer.
-func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.client.Complete(ctx, req, p.api())
-}
-
-// Stream makes one call and yields the answer as it comes.
-func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return p.client.Stream(ctx, req, p.api())
-}
-
-func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: read} }
 
 func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
 	body, err := p.translate(req)

@@ -14,7 +14,9 @@ import (
 
 // answering is a Provider whose every answer is body.
 func answering(body string) *Provider {
-	return &Provider{client: wire.New(wire.Config{Transport: providertest.Body(body)}), models: "http://x.test/"}
+	p := &Provider{models: "http://x.test/"}
+	p.Adapter = wire.NewAdapter(wire.Config{Transport: providertest.Body(body)}, wire.API{Call: p.call, Read: read})
+	return p
 }
 
 const (

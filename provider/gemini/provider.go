@@ -2,8 +2,6 @@ package gemini
 
 import (
 	"cmp"
-	"context"
-	"iter"
 	"net/url"
 	"strings"
 
@@ -13,7 +11,7 @@ import (
 
 // Provider makes calls to one generateContent API.
 type Provider struct {
-	client *wire.Client
+	*wire.Adapter
 	models string // the URL that a model's name is added to
 }
 
@@ -28,28 +26,12 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{
-		client: wire.New(wire.Config{
-			Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
-		}),
-		models: base.String() + cmp.Or(cfg.ModelsPath, defaultModelsPath) + "/",
-	}, nil
+	p := &Provider{models: base.String() + cmp.Or(cfg.ModelsPath, defaultModelsPath) + "/"}
+	p.Adapter = wire.NewAdapter(wire.Config{
+		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
+	}, wire.API{Call: p.call, Read: read})
+	return p, nil
 }
-
-// Close drops the connections that no call uses.
-func (p *Provider) Close() { p.client.Close() }
-
-// Complete makes one call and returns the whole answer.
-func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.client.Complete(ctx, req, p.api())
-}
-
-// Stream makes one call and yields the answer as it comes.
-func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return p.client.Stream(ctx, req, p.api())
-}
-
-func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: read} }
 
 func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
 	body, err := translate(req)

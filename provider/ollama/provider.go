@@ -2,8 +2,6 @@ package ollama
 
 import (
 	"cmp"
-	"context"
-	"iter"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -12,7 +10,7 @@ import (
 
 // Provider makes calls to one Ollama server.
 type Provider struct {
-	client    *wire.Client
+	*wire.Adapter
 	url       string
 	context   int
 	keepAlive time.Duration
@@ -29,28 +27,12 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{
-		client: wire.New(wire.Config{
-			Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
-		}),
-		url: base.String() + "/api/chat", context: cfg.ContextTokens, keepAlive: cfg.KeepAlive,
-	}, nil
+	p := &Provider{url: base.String() + "/api/chat", context: cfg.ContextTokens, keepAlive: cfg.KeepAlive}
+	p.Adapter = wire.NewAdapter(wire.Config{
+		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
+	}, wire.API{Call: p.call, Read: read})
+	return p, nil
 }
-
-// Close drops the connections that no call uses.
-func (p *Provider) Close() { p.client.Close() }
-
-// Complete makes one call and returns the whole answer.
-func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.client.Complete(ctx, req, p.api())
-}
-
-// Stream makes one call and yields the answer as it comes.
-func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return p.client.Stream(ctx, req, p.api())
-}
-
-func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: read} }
 
 func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
 	body, err := p.translate(req)

@@ -28,7 +28,9 @@ func FuzzDecode(f *testing.F) {
 
 // answering is a Provider whose every answer is body.
 func answering(api API, body string) *Provider {
-	return &Provider{cfg: Config{API: api}, door: "http://x.test", client: wire.New(wire.Config{Transport: providertest.Body(body)})}
+	p := &Provider{cfg: Config{API: api}, door: "http://x.test"}
+	p.Adapter = wire.NewAdapter(wire.Config{Transport: providertest.Body(body)}, wire.API{Call: p.call, Read: p.read})
+	return p
 }
 
 func BenchmarkStream(b *testing.B) {

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"cmp"
-	"context"
-	"iter"
 	"net/url"
 
 	"github.com/llmbus/llmbus/llm"
@@ -12,10 +10,10 @@ import (
 
 // Provider makes calls to one server. It may be used by many goroutines at once.
 type Provider struct {
-	cfg    Config
-	base   url.URL
-	door   string // where calls go; empty if that depends on the model
-	client *wire.Client
+	*wire.Adapter
+	cfg  Config
+	base url.URL
+	door string // where calls go; empty if that depends on the model
 }
 
 var _ llm.Completer = (*Provider)(nil)
@@ -36,29 +34,15 @@ func New(cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{cfg: cfg, base: *base, client: wire.New(wire.Config{
+	p := &Provider{cfg: cfg, base: *base}
+	p.Adapter = wire.NewAdapter(wire.Config{
 		Header: cfg.header(), ConnectTimeout: cfg.ConnectTimeout, MaxIdleConns: cfg.MaxIdleConns, Now: cfg.Now,
-	})}
+	}, wire.API{Call: p.call, Read: p.read})
 	if azure := cfg.Azure; azure == nil || azure.APIVersion == "" || cfg.API == APIResponses {
 		p.door = p.url("")
 	}
 	return p, nil
 }
-
-// Close drops the connections that no call uses.
-func (p *Provider) Close() { p.client.Close() }
-
-// Complete asks for the whole answer.
-func (p *Provider) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	return p.client.Complete(ctx, req, p.api())
-}
-
-// Stream asks for the answer in pieces.
-func (p *Provider) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
-	return p.client.Stream(ctx, req, p.api())
-}
-
-func (p *Provider) api() wire.API { return wire.API{Call: p.call, Read: p.read} }
 
 // call translates the request.
 func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {

@@ -10,7 +10,7 @@
 // An adapter is the two functions of an API: one writes the request, the other
 // says what the answer means.
 //
-//	client.Stream(ctx, req, wire.API{
+//	wire.NewAdapter(wire.Config{}, wire.API{
 //		Call: func(req *llm.Request, stream bool) (wire.Call, []string, error) { … },
 //		Read: func(a *wire.Answer, req *llm.Request) (*llm.Response, error) {
 //			err := a.Read(whole, event) // which call a.Say, a.Think and a.Send

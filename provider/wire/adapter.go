@@ -20,28 +20,42 @@ type API struct {
 	Read func(a *Answer, req *llm.Request) (*llm.Response, error)
 }
 
+// Adapter makes calls to one API. It may be used by many goroutines at once.
+type Adapter struct {
+	client *Client
+	api    API
+}
+
+var _ llm.Completer = (*Adapter)(nil)
+
+// NewAdapter makes an Adapter with connections of its own.
+func NewAdapter(cfg Config, api API) *Adapter { return &Adapter{New(cfg), api} }
+
+// Close drops the connections that no call uses.
+func (p *Adapter) Close() { p.client.Close() }
+
 // Complete makes one call and returns the whole answer.
-func (c *Client) Complete(ctx context.Context, req *llm.Request, api API) (*llm.Response, error) {
-	return c.ask(ctx, req, api, &Answer{emit: discard})
+func (p *Adapter) Complete(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return p.ask(ctx, req, &Answer{emit: discard})
 }
 
 // Stream makes one call and yields the answer as it comes.
-func (c *Client) Stream(ctx context.Context, req *llm.Request, api API) iter.Seq2[llm.Frame, error] {
+func (p *Adapter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Frame, error] {
 	return Frames(func(emit Emit) (*llm.Response, error) {
-		return c.ask(ctx, req, api, &Answer{emit: emit, Stream: true})
+		return p.ask(ctx, req, &Answer{emit: emit, Stream: true})
 	})
 }
 
-func (c *Client) ask(ctx context.Context, req *llm.Request, api API, a *Answer) (*llm.Response, error) {
-	call, warnings, err := api.Call(req, a.Stream)
+func (p *Adapter) ask(ctx context.Context, req *llm.Request, a *Answer) (*llm.Response, error) {
+	call, warnings, err := p.api.Call(req, a.Stream)
 	if err != nil {
 		return nil, err
 	}
-	if a.Resp, err = c.PostOK(ctx, call); err != nil {
+	if a.Resp, err = p.client.PostOK(ctx, call); err != nil {
 		return nil, err
 	}
 	defer a.Resp.Close()
-	r, err := api.Read(a, req)
+	r, err := p.api.Read(a, req)
 	if err != nil {
 		return nil, err
 	}
