@@ -39,7 +39,9 @@ The page at / shows the fleet as it changes. Without keys nobody is asked who he
 			if err != nil {
 				return err
 			}
-			return app.New(env, app.Options{Version: version, Command: command(), Out: io.out, Log: env.NewLog(io.err)}).RunGateway(c.Context())
+			log, end := env.NewLog(io.err)
+			defer end()
+			return app.New(env, app.Options{Version: version, Command: command(), Out: io.out, Log: log}).RunGateway(c.Context())
 		},
 	}
 	addHTTP(c)

@@ -73,6 +73,8 @@ func serve(io streams) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
-		return app.New(env, app.Options{Version: version, Command: command(), Out: io.out, Log: env.NewLog(io.err)}).Run(c.Context())
+		log, end := env.NewLog(io.err)
+		defer end()
+		return app.New(env, app.Options{Version: version, Command: command(), Out: io.out, Log: log}).Run(c.Context())
 	}
 }

@@ -29,7 +29,9 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, []any{"b.yaml", 16, 5 * time.Second, 10 * time.Minute, []string{"a.b", "c"}, 1, slog.LevelWarn, "w", true},
 		[]any{env.Config, env.Pool, env.ShutdownGrace, env.MaxTimeout, env.InboxPrefixes, env.KVReplicas, env.LogLevel, env.WorkerName, env.Tenants})
 	var log bytes.Buffer
-	env.NewLog(&log).Warn("x")
+	logger, end := env.NewLog(&log)
+	defer end()
+	logger.Warn("x")
 	require.True(t, strings.HasPrefix(log.String(), "{"), "JSON")
 }
 

@@ -2,7 +2,8 @@ package app_test
 
 import (
 	"context"
-	"io"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -25,7 +26,11 @@ func BenchmarkPath(b *testing.B) {
 	env.LogFormat = "json"
 	ctx, stop := context.WithCancel(b.Context())
 	ready := make(chan struct{})
-	options := app.Options{Log: env.NewLog(io.Discard), Config: []byte(echoConfig), Ready: func() { close(ready) }}
+	file, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	require.NoError(b, err)
+	log, end := env.NewLog(file)
+	b.Cleanup(end)
+	options := app.Options{Log: log, Config: []byte(echoConfig), Ready: func() { close(ready) }}
 	var running sync.WaitGroup
 	running.Go(func() { _ = app.New(env, options).Run(ctx) })
 	b.Cleanup(func() {
