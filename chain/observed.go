@@ -80,11 +80,20 @@ func (s *observed) finish(ctx context.Context, req *llm.Request, resp *llm.Respo
 		attrs = append(attrs, slog.String("outcome", string(last.Class)), slog.String("breaker", last.Breaker))
 	}
 	in, out := spent(attempts)
-	attrs = append(attrs, slog.Int("attempts", event.Attempts), slog.Int64("input_tokens", in), slog.Int64("output_tokens", out), slog.Float64("cost_usd", event.CostUSD))
+	attrs = append(attrs, slog.Int("attempts", event.Attempts), slog.Int64("input_tokens", in), slog.Int64("output_tokens", out), dollars(event.CostUSD))
 	s.write(ctx, level, attrs)
 	s.env.observer.Observe(event)
 	s.env.followers.requestEnded(ctx, req, ending)
 	return ending
+}
+
+// dollars is a cost. slog takes encoding/json for every float, which no cost at
+// all is not worth.
+func dollars(usd float64) slog.Attr {
+	if usd == 0 {
+		return slog.Int64("cost_usd", 0)
+	}
+	return slog.Float64("cost_usd", usd)
 }
 
 // write logs the line. It does not look for its place in the source, which every

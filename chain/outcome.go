@@ -32,11 +32,11 @@ const (
 // report gives the permit back with what the call says about the provider.
 func (r *run) report(ctx context.Context, t *Target, f *provider.Failure, hurried bool) {
 	late := ctx.Err() != nil && r.visible // the model was at work when the caller's time ran out
-	ctx = context.WithoutCancel(ctx)
 	if f == nil {
 		r.permit.Done(ctx, breaker.Result{Kind: breaker.Success})
 		return
 	}
+	ctx = context.WithoutCancel(ctx)
 	row, result := lookup(f.Outcome, f.Detail), breaker.Result{Kind: breaker.Neutral, Why: string(f.Outcome)}
 	if row.trips && !late && !(f.Outcome == llm.OutcomeTimeout && hurried) {
 		result.Kind = breaker.Failure

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func DecodeRequest(data []byte) (*Request, error) {
 	}
 	fields := make([]member, 0, 8)
 	isObject, _ := scan.Members(data, func(key, value []byte) error {
-		fields = append(fields, member{string(key), value})
+		fields = append(fields, member{key, value})
 		return nil
 	})
 	if !isObject {
@@ -30,9 +31,9 @@ func DecodeRequest(data []byte) (*Request, error) {
 	req := new(Request)
 	var prompt *string
 	var unknown []string
-	slices.SortStableFunc(fields, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(fields, func(a, b member) int { return bytes.Compare(a.name, b.name) })
 	for i, f := range fields {
-		if i+1 < len(fields) && fields[i+1].name == f.name {
+		if i+1 < len(fields) && bytes.Equal(fields[i+1].name, f.name) {
 			continue // the last of several counts
 		}
 		known, err := req.decodeField(f.name, f.value, &prompt)
@@ -40,7 +41,7 @@ func DecodeRequest(data []byte) (*Request, error) {
 			return nil, err
 		}
 		if !known {
-			unknown = append(unknown, f.name)
+			unknown = append(unknown, string(f.name))
 		}
 	}
 	req.Warnings = warnUnknown(unknown)
@@ -54,14 +55,11 @@ func DecodeRequest(data []byte) (*Request, error) {
 }
 
 // member is a field of the payload.
-type member struct {
-	name  string
-	value []byte
-}
+type member struct{ name, value []byte }
 
 // decodeField decodes one field into the request, or into prompt.
-func (r *Request) decodeField(name string, value []byte, prompt **string) (known bool, err error) {
-	if name == "messages" && string(value) != "null" {
+func (r *Request) decodeField(name, value []byte, prompt **string) (known bool, err error) {
+	if string(name) == "messages" && string(value) != "null" {
 		canonical := false
 		if r.Messages, canonical, err = decodeMessages(value); err != nil {
 			return true, Errorf(CodeInvalidRequest, "%s", err.Error())
@@ -76,9 +74,9 @@ func (r *Request) decodeField(name string, value []byte, prompt **string) (known
 		return known || string(value) == "null", nil
 	}
 	if err := json.Unmarshal(value, target); err != nil {
-		return true, fieldError(name, err)
+		return true, fieldError(string(name), err)
 	}
-	switch name {
+	switch string(name) {
 	case "tools":
 		for i := range r.Tools {
 			r.Tools[i].Parameters = madeWhole(r.Tools[i].Parameters)
@@ -86,7 +84,7 @@ func (r *Request) decodeField(name string, value []byte, prompt **string) (known
 	case "json_schema":
 		r.JSONSchema.Schema = madeWhole(r.JSONSchema.Schema)
 	}
-	if string(value) == "0" && (name == "max_tokens" || name == "timeout_ms") {
+	if string(value) == "0" && (string(name) == "max_tokens" || string(name) == "timeout_ms") {
 		return true, Errorf(CodeInvalidRequest, "%s must be 1 or more; leave it out for the default", name)
 	}
 	return true, nil
@@ -108,8 +106,8 @@ func warnUnknown(names []string) []string {
 }
 
 // field returns where the value of a wire field is decoded to.
-func (r *Request) field(name string, prompt **string) (target any, known bool) {
-	switch name {
+func (r *Request) field(name []byte, prompt **string) (target any, known bool) {
+	switch string(name) {
 	case "messages":
 		return &r.Messages, true
 	case "prompt":

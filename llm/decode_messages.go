@@ -14,6 +14,7 @@ import (
 // must not be passed on as it is.
 func decodeMessages(raw []byte) (messages []Message, canonical bool, err error) {
 	canonical = true
+	messages = make([]Message, 0, 2) // a system's and a user's
 	isList, err := scan.Elements(raw, func(i int, value []byte) error {
 		m, exact, err := decodeMessage(value)
 		if err != nil {
@@ -45,7 +46,7 @@ func decodeMessage(raw []byte) (m Message, canonical bool, err error) {
 		switch string(key) {
 		case "role":
 			once(0)
-			return decodeString(string(key), value, (*string)(&m.Role))
+			return decodeRole(value, &m.Role)
 		case "content":
 			once(1)
 			if value[0] == '"' {
@@ -110,6 +111,17 @@ func decodeString(key string, value []byte, into *string) error {
 	}
 	*into = scan.Unquote(value)
 	return nil
+}
+
+// decodeRole is decodeString without a copy of the roles that there are.
+func decodeRole(value []byte, into *Role) error {
+	for _, role := range []Role{RoleUser, RoleAssistant, RoleSystem, RoleTool} {
+		if value[0] == '"' && string(value[1:len(value)-1]) == string(role) {
+			*into = role
+			return nil
+		}
+	}
+	return decodeString("role", value, (*string)(into))
 }
 
 // dotted puts the key before what encoding/json says.
