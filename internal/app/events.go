@@ -24,28 +24,70 @@ const (
 
 // events tells whoever listens on llm.events.> what happens. Events are core
 // NATS messages: who does not listen misses them.
+//
+// Those of requests wait a moment for each other. There are two of each request,
+// and every one that travels alone wakes the client's writer and the server.
 type events struct {
-	conn    *nats.Conn
-	worker  string
-	buffers sync.Pool // of *[]byte; the client copies what it publishes
+	conn   *nats.Conn
+	worker string
+
+	mu      sync.Mutex
+	waiting []waitingEvent
+	data    []byte      // of those that wait
+	timer   *time.Timer // runs while any waits
 }
 
+// waitingEvent is the part of the data before end, from where the one before it ends.
+type waitingEvent struct {
+	name string
+	end  int
+}
+
+const (
+	eventsWait = 5 * time.Millisecond
+	mostEvents = 64 // that wait
+)
+
 func newEvents(conn *nats.Conn, worker string) *events {
-	return &events{conn: conn, worker: worker, buffers: sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}}
+	e := &events{conn: conn, worker: worker}
+	e.timer = time.AfterFunc(eventsWait, e.flush) // once for nothing
+	return e
 }
 
 var _ chain.Observer = (*events)(nil)
 
-// Observe publishes an event of a request, with the worker's name as its last
+// Observe publishes an event of a request soon, with the worker's name as its last
 // member.
 func (e *events) Observe(event chain.Event) {
-	buf := e.buffers.Get().(*[]byte)
-	data := event.AppendJSON((*buf)[:0])
-	data = llm.AppendString(append(data[:len(data)-1], `,"worker":`...), e.worker)
-	data = append(data, '}')
-	_ = e.conn.Publish(subjects.Event(event.Name), data) // see publish
-	*buf = data
-	e.buffers.Put(buf)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) == 0 {
+		e.timer.Reset(eventsWait)
+	}
+	e.data = event.AppendJSON(e.data)
+	e.data = llm.AppendString(append(e.data[:len(e.data)-1], `,"worker":`...), e.worker)
+	e.data = append(e.data, '}')
+	if e.waiting = append(e.waiting, waitingEvent{event.Name, len(e.data)}); len(e.waiting) >= mostEvents {
+		e.send()
+	}
+}
+
+// flush publishes what waits.
+func (e *events) flush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.send()
+}
+
+// send is called with mu held. A timer that still runs sends some events a little
+// sooner.
+func (e *events) send() {
+	begin := 0
+	for _, w := range e.waiting {
+		_ = e.conn.Publish(subjects.Event(w.name), e.data[begin:w.end]) // see publish; the client copies it
+		begin = w.end
+	}
+	e.waiting, e.data = e.waiting[:0], e.data[:0]
 }
 
 // circuit publishes a transition, at the one worker that made it.
@@ -99,9 +141,11 @@ type flipEvent struct {
 	Reason   string    `json:"reason,omitempty"`
 }
 
-// publish never waits. While the connection is lost the client holds messages
-// back up to a bound; beyond it events are dropped, as core NATS may drop any.
+// publish sends an event at once, after all that wait. While the connection is
+// lost the client holds messages back up to a bound; beyond it events are
+// dropped, as core NATS may drop any.
 func (e *events) publish(name string, event any) {
+	e.flush()
 	if data, err := json.Marshal(event); err == nil {
 		_ = e.conn.Publish(subjects.Event(name), data)
 	}

@@ -149,6 +149,7 @@ func (w *worker) run(ctx context.Context, ready func()) error {
 	support, end := context.WithCancel(context.WithoutCancel(ctx))
 	var parts sync.WaitGroup
 	defer w.endTelemetry(w.telemetry)
+	defer w.events.flush()
 	defer parts.Wait()
 	defer end()
 	start := func(name string, run func(context.Context) error) {
