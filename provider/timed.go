@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/llmbus/llmbus/llm"
@@ -47,8 +48,8 @@ func (t *Timed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fram
 		defer cancel(nil)
 
 		silent := silence{cancel: cancel, idle: t.Limit.Idle}
-		silent.start(t.Limit.FirstToken, llm.OutcomeFirstTokenTimeout)
-		defer silent.stop()
+		silent.start(t.Limit.FirstToken)
+		defer silent.end()
 		for frame, err := range t.Inner.Stream(ctx, req) {
 			if err != nil {
 				if ctx.Err() != nil {
@@ -59,7 +60,7 @@ func (t *Timed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fram
 			}
 			progress := frame.Progress()
 			if progress {
-				silent.stop()
+				silent.pause()
 			}
 			if !yield(frame, nil) {
 				return
@@ -79,32 +80,72 @@ func (t *Timed) withTotal(ctx context.Context) (context.Context, context.CancelF
 }
 
 // silence cancels a stream in which nothing happens for too long. It has two
-// timers in all, one until the first token and one for every gap after it.
+// timers in all, one until the first token and one for every gap after it. That
+// one is not set anew by a frame, which would wake a thread: when it fires too
+// early it looks how much of the gap is left.
 type silence struct {
 	cancel context.CancelCauseFunc
 	idle   time.Duration
-	timer  *time.Timer // runs or is stopped; nil where there is no limit
-	armed  bool        // timer is the one for gaps
+	first  *time.Timer // nil where there is no limit
+
+	mu    sync.Mutex
+	gap   *time.Timer // nil before the first token
+	due   time.Time   // when the gap is too long; zero while the reader has a frame
+	ended bool
 }
 
-func (s *silence) start(limit time.Duration, outcome llm.Outcome) {
+func (s *silence) start(limit time.Duration) {
 	if limit > 0 {
-		s.timer = time.AfterFunc(limit, func() { s.cancel(Fail(outcome, nil)) })
+		s.first = time.AfterFunc(limit, func() { s.cancel(Fail(llm.OutcomeFirstTokenTimeout, nil)) })
 	}
 }
 
-func (s *silence) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
+// pause is called with the first token and at the end of each gap.
+func (s *silence) pause() {
+	if s.first != nil {
+		s.first.Stop()
+		s.first = nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = time.Time{}
 }
 
+// again begins a gap.
 func (s *silence) again() {
-	if s.armed {
-		s.timer.Reset(s.idle)
+	if s.idle <= 0 {
 		return
 	}
-	s.timer = nil
-	s.start(s.idle, llm.OutcomeIdleTimeout)
-	s.armed = s.timer != nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = time.Now().Add(s.idle)
+	if s.gap == nil {
+		s.gap = time.AfterFunc(s.idle, s.late)
+	}
+}
+
+// late is called no later than a gap is too long.
+func (s *silence) late() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.idle
+	if !s.due.IsZero() {
+		left = time.Until(s.due)
+	}
+	switch {
+	case s.ended:
+	case left <= 0:
+		s.cancel(Fail(llm.OutcomeIdleTimeout, nil))
+	default:
+		s.gap.Reset(left)
+	}
+}
+
+func (s *silence) end() {
+	s.pause()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended = true; s.gap != nil {
+		s.gap.Stop()
+	}
 }

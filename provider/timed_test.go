@@ -49,6 +49,8 @@ func TestStreamIsCutByTheLimitThatPassed(t *testing.T) {
 		"reasoning ends the wait":      {fake.Step{Wait: 9 * time.Second, Reasoning: "hm", Pieces: word, Hang: true}, limits, 0, 4, llm.OutcomeIdleTimeout, 11 * time.Second},
 		"a slow reader is not a gap":   {fake.Step{Pieces: word}, limits, 5 * time.Second, 4, llm.OutcomeOK, 20 * time.Second},
 		"a slow reader uses the total": {fake.Step{Pieces: word, Hang: true}, limits, 25 * time.Second, 3, llm.OutcomeTimeout, 75 * time.Second},
+		"a gap behind a slow reader":   {fake.Step{Pieces: word, Hang: true}, limits, 5 * time.Second, 3, llm.OutcomeIdleTimeout, 17 * time.Second},
+		"a gap behind short ones":      {fake.Step{Pieces: word, Gap: 1900 * time.Millisecond, Hang: true}, limits, 0, 3, llm.OutcomeIdleTimeout, 5800 * time.Millisecond},
 		"total":                        {fake.Step{Pieces: word, Hang: true}, provider.Timeouts{Total: time.Minute}, 0, 3, llm.OutcomeTimeout, time.Minute},
 		"no limits":                    {fake.Step{Wait: time.Hour, Pieces: word, Gap: time.Hour}, provider.Timeouts{}, 0, 4, llm.OutcomeOK, 3 * time.Hour},
 		"only a limit on gaps":         {fake.Step{Wait: time.Hour, Pieces: word, Gap: 3 * time.Second}, provider.Timeouts{Idle: time.Second}, 0, 1, llm.OutcomeIdleTimeout, time.Hour + time.Second},

@@ -54,13 +54,15 @@ type Writer struct {
 	last    llm.Frame // and its bytes: kept here so that a frame costs no allocation
 	buf     []byte
 	ping    *time.Timer // nil without pings
+	wrote   time.Time   // when the last message was published, or the stream began
 	asked   time.Time   // when PingReply was last used, or the stream began
 }
 
 // NewWriter starts a stream, whose first ping comes after PingEvery. It must be
 // ended by Write of an end or error frame, or by Stop; both stop the pings.
 func NewWriter(nc *nats.Conn, to Target) *Writer {
-	w := &Writer{nc: nc, to: to, asked: time.Now()}
+	now := time.Now()
+	w := &Writer{nc: nc, to: to, wrote: now, asked: now}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if to.PingEvery > 0 {
@@ -192,19 +194,27 @@ func (w *Writer) close(err error) error {
 	return err
 }
 
+// sendPing is called by the timer, which frames leave alone: to set it anew wakes
+// a thread, which costs more than all else of a frame.
 func (w *Writer) sendPing() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
-		_ = w.publish(llm.Frame{Attempt: w.attempt, Type: llm.FramePing}) // a loss shows as a gap
+	if w.ended {
+		return
 	}
+	left := w.to.PingEvery - time.Since(w.wrote)
+	if left <= 0 {
+		_ = w.publish(llm.Frame{Attempt: w.attempt, Type: llm.FramePing}) // a loss shows as a gap
+		left = w.to.PingEvery
+	}
+	w.ping.Reset(left)
 }
 
 // publish numbers and sends one message. A frame over max_payload was not sent
 // and uses up no number; any other failure does.
 func (w *Writer) publish(f llm.Frame) error {
 	f.Seq = w.seq + 1
-	w.last = f
+	w.last, w.wrote = f, time.Now()
 	var err error
 	if w.buf, err = w.last.AppendJSON(w.buf[:0]); err != nil {
 		return fmt.Errorf("%w: %w", errUnwritable, err)
@@ -216,9 +226,6 @@ func (w *Writer) publish(f llm.Frame) error {
 		err = errors.Join(err, w.nc.Publish(w.to.Capture, w.buf))
 	}
 	w.seq++
-	if w.ping != nil {
-		w.ping.Reset(w.to.PingEvery)
-	}
 	return err
 }
 
@@ -229,9 +236,9 @@ func (w *Writer) send(f *llm.Frame) error {
 	if f.Seq == 1 {
 		msg.Reply = w.to.FirstReply
 	}
-	if f.Type == llm.FramePing || w.ping != nil && !f.Terminal() && time.Since(w.asked) >= w.to.PingEvery {
+	if f.Type == llm.FramePing || w.ping != nil && !f.Terminal() && w.wrote.Sub(w.asked) >= w.to.PingEvery {
 		msg.Reply = cmp.Or(msg.Reply, w.to.PingReply)
-		w.asked = time.Now()
+		w.asked = w.wrote
 	}
 	if w.to.Header != nil && (f.Seq == 1 || f.Terminal()) {
 		msg.Header = w.to.Header(f)
