@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -71,7 +72,16 @@ func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Res
 	}
 }
 
-func (c *Client) dial(ctx context.Context, to host) (*conn, error) {
+// dial connects in a goroutine of its own. It needs a deep stack, and that of the
+// call would stay as large for as long as its stream lasts.
+func (c *Client) dial(ctx context.Context, to host) (cn *conn, err error) {
+	var dialing sync.WaitGroup
+	dialing.Go(func() { cn, err = c.connect(ctx, to) })
+	dialing.Wait()
+	return cn, err
+}
+
+func (c *Client) connect(ctx context.Context, to host) (*conn, error) {
 	tcp, err := c.dialer.DialContext(ctx, "tcp", to.addr)
 	if err != nil {
 		return nil, err
