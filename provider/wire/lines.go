@@ -15,10 +15,15 @@ type lines struct {
 	skipLF bool
 	err    error // of the last read, kept until the lines before it are handed out
 	max    int   // bytes of one line
+	filled bool  // by the last read, so that there may be more at hand
 }
 
+// slowBuffer is enough for a stream that comes piece by piece, of which there may
+// be thousands.
+const slowBuffer = 512
+
 func newLines(r io.Reader, max int) *lines {
-	return &lines{r: r, buf: make([]byte, 0, readBuffer), max: max}
+	return &lines{r: r, buf: make([]byte, 0, slowBuffer), max: max}
 }
 
 // next returns the next line without its end. It is valid until the call after.
@@ -77,10 +82,11 @@ func (l *lines) fill() {
 		n := copy(l.buf, l.buf[l.start:])
 		l.buf, l.seen, l.start = l.buf[:n], l.seen-l.start, 0
 	}
-	if len(l.buf) == cap(l.buf) {
+	if len(l.buf) == cap(l.buf) || l.filled && cap(l.buf) < readBuffer {
 		l.buf = append(make([]byte, 0, 2*cap(l.buf)), l.buf...)
 	}
 	n, err := l.r.Read(l.buf[len(l.buf):cap(l.buf)])
 	l.buf = l.buf[:len(l.buf)+n]
+	l.filled = len(l.buf) == cap(l.buf)
 	l.err = err
 }
