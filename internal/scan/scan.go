@@ -165,6 +165,7 @@ func (s *scanner) str() bool {
 		if i+8 <= len(data) {
 			n := plain(binary.LittleEndian.Uint64(data[i:]))
 			if i += n; n == 8 {
+				i += run(data[i:])
 				continue
 			}
 		}
@@ -217,10 +218,23 @@ const (
 // begins an escape or is a control character. Subtracting from each byte borrows
 // into its high bit where the byte was smaller; bytes that had that bit already
 // are no ASCII. What a borrow does to the bytes after it does not matter.
-func plain(w uint64) int {
+func plain(w uint64) int { return bits.TrailingZeros64(special(w)&highs) / 8 }
+
+func special(w uint64) uint64 {
 	quote, slash := w^(lows*'"'), w^(lows*'\\')
-	special := (w-lows*' ')&^w | (quote-lows)&^quote | (slash-lows)&^slash
-	return bits.TrailingZeros64(special&highs) / 8
+	return (w-lows*' ')&^w | (quote-lows)&^quote | (slash-lows)&^slash
+}
+
+// run is how many bytes, in steps of 32, are plain.
+func run(b []byte) (n int) {
+	for ; len(b) >= 32; b = b[32:] {
+		if (special(binary.LittleEndian.Uint64(b))|special(binary.LittleEndian.Uint64(b[8:]))|
+			special(binary.LittleEndian.Uint64(b[16:]))|special(binary.LittleEndian.Uint64(b[24:])))&highs != 0 {
+			return n
+		}
+		n += 32
+	}
+	return n
 }
 
 // Plain is how many bytes of s, from the first on and in steps of eight, are
