@@ -25,3 +25,12 @@ func BenchmarkCheck(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkUnquote is for a prompt of 64 KB with a line end in each sentence.
+func BenchmarkUnquote(b *testing.B) {
+	raw := []byte(`"` + strings.Repeat(`The quick brown fox jumps over the lazy dog.\n`, 1500) + `"`)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		Share(raw)
+	}
+}

@@ -3,12 +3,9 @@ package scan
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/bits"
-	"unicode/utf8"
-	"unsafe"
 )
 
 // MaxDepth is the deepest nesting of objects and lists that Check takes, so that
@@ -329,26 +326,4 @@ func (s *scanner) take() []byte {
 func IsString(raw []byte) bool {
 	s := scanner{data: raw}
 	return len(raw) > 0 && raw[0] == '"' && s.str() && s.at == len(raw)
-}
-
-// Unquote returns the text of a JSON string that was checked before.
-func Unquote(raw []byte) string { return string(Bare(raw)) }
-
-// Share is Unquote without a copy where the text stands as it is: the string is
-// then a part of raw, which must never change.
-func Share(raw []byte) string {
-	text := Bare(raw)
-	return unsafe.String(unsafe.SliceData(text), len(text))
-}
-
-// Bare is Unquote without a copy where the text stands as it is: the result may
-// be a part of raw.
-func Bare(raw []byte) []byte {
-	inner := raw[1 : len(raw)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return inner
-	}
-	var s string
-	_ = json.Unmarshal(raw, &s) // checked: it is a string
-	return []byte(s)
 }

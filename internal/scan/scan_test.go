@@ -26,7 +26,7 @@ func TestDepthIsBounded(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	for _, seed := range []string{`{"messages":[{"role":"user","content":"a\u00e9\"b"}]}`, `[1,-2.5e3,"\\",{}]`, `"12345678\n"`, `{"a\\\\":"b\"\\","c":"\"\\\""}`} {
+	for _, seed := range []string{`{"messages":[{"role":"user","content":"a\u00e9\"b"}]}`, `[1,-2.5e3,"\\",{}]`, `"12345678\n"`, `"\"\\\/\b\f\n\r\t\b"`, `"é\n\ud83d\ude00"`, `{"a\\\\":"b\"\\","c":"\"\\\""}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
