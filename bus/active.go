@@ -23,9 +23,9 @@ func activeKey(tenant, id string) string {
 
 // running is one request under way.
 type running struct {
-	cancel  context.CancelFunc // for its caller, who wants it no more
-	replies bool               // somebody waits on a reply subject besides the stream
-	unheard atomic.Bool        // nobody listened to the stream when it began
+	cancel  context.CancelCauseFunc
+	replies bool        // somebody waits on a reply subject besides the stream
+	unheard atomic.Bool // nobody listened to the stream when it began
 }
 
 func newActive() *active { return &active{byKey: make(map[string]*running)} }

@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -40,7 +39,7 @@ func TestCancelStopsTheModelAtOnce(t *testing.T) {
 					synctest.Wait()
 					require.Zero(t, p.Running())
 					require.Zero(t, time.Since(began))
-					require.ErrorIs(t, p.Calls()[0].Cause, context.Canceled)
+					require.ErrorIs(t, p.Calls()[0].Cause, llm.ErrCancelled)
 					msgs := received(t, inbox)
 					require.Len(t, msgs, 1)
 					require.Equal(t, llm.CodeCancelled, refusal(t, msgs[0]).Code)

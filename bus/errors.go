@@ -36,11 +36,10 @@ func terminal(ctx context.Context, err error) (e *llm.Error, expected bool) {
 	return llm.Errorf(llm.CodeInternal, "the worker made a mistake; its log tells more"), false
 }
 
-// fromCause says why a context that the bus made has ended. Without a cause of
-// ours it was cancelled for its caller.
+// fromCause says why a context that the bus made has ended.
 func fromCause(ctx context.Context) *llm.Error {
 	if e, ok := errors.AsType[*llm.Error](context.Cause(ctx)); ok {
 		return e
 	}
-	return llm.ErrCancelled
+	return llm.ErrInterrupted
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/subjects"
 )
 
@@ -57,7 +58,7 @@ func (w *Worker) onPresence(msg *nats.Msg) {
 		r.unheard.Store(true)
 	case !r.unheard.Load():
 		w.stats.callerGone.Add(1)
-		r.cancel()
+		r.cancel(llm.Errorf(llm.CodeCancelled, "the caller is gone"))
 	}
 }
 
@@ -79,7 +80,7 @@ func (w *Worker) cancelled(key string) bool {
 	r, ok := w.active.get(key)
 	if ok {
 		w.stats.cancels.Add(1)
-		r.cancel()
+		r.cancel(llm.ErrCancelled)
 	}
 	return ok
 }

@@ -44,7 +44,7 @@ func (w *Worker) keep(j *admitted, tenant string) {
 // What ended before any text may be begun anew. Frames of the last milliseconds
 // may not be kept yet and are not seen.
 func (w *Worker) unused(ctx context.Context, j *admitted) error {
-	if j.capture == "" || ctx.Err() != nil { // which run says
+	if j.capture == "" {
 		return nil
 	}
 	return w.unusedCapture(ctx, j)
@@ -140,9 +140,9 @@ func (w *Worker) onResume(ctx context.Context, msg *nats.Msg) {
 func (w *Worker) relay(ctx context.Context, msg *nats.Msg) {
 	r, err := w.newRelay(msg)
 	if err == nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
 		reading := &running{cancel: cancel}
 		w.active.add(r.key, reading)
 		defer w.active.remove(r.key, reading)

@@ -52,8 +52,8 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 		w.unanswerable()
 		return
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	j.running.cancel, j.running.replies = cancel, j.reply != ""
 	if !w.active.add(j.key, &j.running) {
 		w.refuse(msg, llm.Errorf(llm.CodeInvalidRequest, "a request with this id is under way; every request needs an id of its own"))
@@ -72,8 +72,10 @@ func (w *Worker) serve(ctx context.Context, msg *nats.Msg, arrived time.Time) {
 // leaveActive frees the id for another request. It may be called again.
 func (w *Worker) leaveActive(j *admitted) { w.active.remove(j.key, &j.running) }
 
-// run works on an admitted request until its context ends.
+// run works on an admitted request.
 func (w *Worker) run(ctx context.Context, j *admitted) {
+	ctx, cancel := context.WithDeadlineCause(ctx, j.deadline, llm.ErrDeadline)
+	defer cancel()
 	a := w.newAnswer(j)
 	if ctx.Err() != nil {
 		a.finish(nil, fromCause(ctx))
