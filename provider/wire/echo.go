@@ -15,7 +15,7 @@ const maxVersion = 128
 // echoes reports whether s is a part of what this call sent: of its body, or of
 // a header, which may be the key.
 func (r *Response) echoes(s string) bool {
-	if bytes.Contains(r.sent, []byte(s)) {
+	if contains(r.sent, s) {
 		return true
 	}
 	for _, values := range r.client.cfg.Header {
@@ -24,6 +24,39 @@ func (r *Response) echoes(s string) bool {
 		}
 	}
 	return false
+}
+
+// contains is bytes.Contains for long text and words that are unlike it. It looks
+// for the byte of the word that the text has least of, most likely, where
+// bytes.Contains looks for the first and stops at every one.
+func contains(text []byte, word string) bool {
+	at := 0
+	for i := range word {
+		if rarity(word[i]) > rarity(word[at]) {
+			at = i
+		}
+	}
+	for from := at; from < len(text); {
+		next := bytes.IndexByte(text[from:], word[at])
+		if next < 0 {
+			return false
+		}
+		if from += next; bytes.HasPrefix(text[from-at:], []byte(word)) {
+			return true
+		}
+		from++
+	}
+	return false
+}
+
+func rarity(c byte) int {
+	switch {
+	case 'a' <= c && c <= 'z', c == ' ':
+		return 0
+	case '0' <= c && c <= '9', c == '-', c == '.':
+		return 1
+	}
+	return 2
 }
 
 // CleanID returns an id that the provider gave if it looks like one and is no
