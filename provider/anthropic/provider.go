@@ -32,7 +32,7 @@ func New(cfg Config) (*Provider, error) {
 	return p, nil
 }
 
-func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
+func (p *Provider) call(_ []byte, req *llm.Request, stream bool) (wire.Call, []string, error) {
 	body, err := p.translate(req)
 	if err != nil {
 		return wire.Call{}, nil, err

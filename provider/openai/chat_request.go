@@ -37,8 +37,9 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// chatBody translates a request. What cannot be sent is refused, not dropped.
-func (c *Config) chatBody(req *llm.Request, stream bool) ([]byte, error) {
+// chatBody translates a request, into buf if it can. What cannot be sent is
+// refused, not dropped.
+func (c *Config) chatBody(buf []byte, req *llm.Request, stream bool) ([]byte, error) {
 	text := c.asWritten(req)
 	var messages []llm.Message
 	if text == nil {
@@ -77,7 +78,7 @@ func (c *Config) chatBody(req *llm.Request, stream bool) ([]byte, error) {
 	if text == nil {
 		return encode(body)
 	}
-	return body.splice(text)
+	return body.splice(buf, text)
 }
 
 // asWritten returns the caller's own text of the messages if this server takes

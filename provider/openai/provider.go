@@ -45,12 +45,12 @@ func New(cfg Config) (*Provider, error) {
 }
 
 // call translates the request.
-func (p *Provider) call(req *llm.Request, stream bool) (wire.Call, []string, error) {
+func (p *Provider) call(buf []byte, req *llm.Request, stream bool) (wire.Call, []string, error) {
 	encode := p.cfg.chatBody
 	if p.cfg.API == APIResponses {
 		encode = p.cfg.responsesBody
 	}
-	body, err := encode(req, stream)
+	body, err := encode(buf, req, stream)
 	if err != nil {
 		return wire.Call{}, nil, err
 	}

@@ -33,7 +33,7 @@ func TestChatBody(t *testing.T) {
 	cfg := Config{Family: FamilyOpenAI, MaxTokensField: maxCompletionTokens}
 	req := full()
 	req.Stop, req.Seed = []string{"END"}, new(int64(7))
-	body, err := cfg.chatBody(req, true)
+	body, err := cfg.chatBody(nil, req, true)
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"model":"m", "stream":true, "stream_options":{"include_usage":true},
@@ -56,11 +56,11 @@ func TestChatBodySendsNothingUnasked(t *testing.T) {
 		Model: "m", Messages: []llm.Message{{Role: llm.RoleUser, Content: llm.Text("hi")}},
 		ToolChoice: &llm.ToolChoice{Mode: llm.ToolChoiceAuto}, ParallelToolCalls: new(true),
 	}
-	body, err := (&Config{Family: FamilyCompatible, MaxTokensField: maxTokens}).chatBody(req, false)
+	body, err := (&Config{Family: FamilyCompatible, MaxTokensField: maxTokens}).chatBody(nil, req, false)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"model":"m","messages":[{"role":"user","content":"hi"}]}`, string(body))
 
-	body, err = (&Config{Family: FamilyCompatible, NoStreamUsage: true}).chatBody(req, true)
+	body, err = (&Config{Family: FamilyCompatible, NoStreamUsage: true}).chatBody(nil, req, true)
 	require.NoError(t, err)
 	require.NotContains(t, string(body), "stream_options")
 }
@@ -69,7 +69,7 @@ func TestMistralGetsItsOwnWords(t *testing.T) {
 	cfg := Config{Family: FamilyMistral, MaxTokensField: maxTokens}
 	req := full()
 	req.Seed = new(int64(7))
-	data, err := cfg.chatBody(req, true)
+	data, err := cfg.chatBody(nil, req, true)
 	require.NoError(t, err)
 	var body chatRequest
 	require.NoError(t, json.Unmarshal(data, &body))
@@ -89,7 +89,7 @@ func TestLongCallIDsAreShortened(t *testing.T) {
 }
 
 func TestResponsesBody(t *testing.T) {
-	body, err := (&Config{Family: FamilyOpenAI}).responsesBody(full(), true)
+	body, err := (&Config{Family: FamilyOpenAI}).responsesBody(nil, full(), true)
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"model":"m", "stream":true, "store":false, "instructions":"be brief",
@@ -110,7 +110,7 @@ func TestResponsesInputKeepsLaterSystemMessages(t *testing.T) {
 		{Role: llm.RoleSystem, Content: llm.Text("a")}, {Role: llm.RoleSystem, Content: llm.Text("b")},
 		{Role: llm.RoleUser, Content: llm.Text("hi")}, {Role: llm.RoleAssistant, Content: llm.Text("yes")}, {Role: llm.RoleSystem, Content: llm.Text("c")},
 	}}
-	data, err := (&Config{}).responsesBody(req, false)
+	data, err := (&Config{}).responsesBody(nil, req, false)
 	require.NoError(t, err)
 	var body map[string]any
 	require.NoError(t, json.Unmarshal(data, &body))
@@ -121,7 +121,7 @@ func TestResponsesInputKeepsLaterSystemMessages(t *testing.T) {
 	}, body["input"])
 
 	req.Messages = req.Messages[:1]
-	data, err = (&Config{}).responsesBody(req, false)
+	data, err = (&Config{}).responsesBody(nil, req, false)
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"input":[{"role":"system","content":"a"}]`)
 }
@@ -147,9 +147,9 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := full()
 			tc.change(req)
-			_, err := cfg.responsesBody(req, false)
+			_, err := cfg.responsesBody(nil, req, false)
 			require.Equal(t, provider.DetailUnsupported, provider.AsFailure(err).Detail)
-			_, err = cfg.chatBody(req, false)
+			_, err = cfg.chatBody(nil, req, false)
 			if tc.responsesOnly {
 				require.NoError(t, err)
 				return

@@ -68,7 +68,7 @@ type inputResult struct {
 
 // responsesBody translates a request. What cannot be sent is refused, not
 // dropped.
-func (c *Config) responsesBody(req *llm.Request, stream bool) ([]byte, error) {
+func (c *Config) responsesBody(_ []byte, req *llm.Request, stream bool) ([]byte, error) {
 	switch {
 	case len(req.Stop) > 0:
 		return nil, wire.Unsupported("a stop sequence")

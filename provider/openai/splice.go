@@ -2,15 +2,16 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/llmbus/llmbus/llm"
 )
 
-// splice puts the messages in front of the other members of the body. A long
+// splice appends the body to buf. It puts the messages in front of the other members of the body. A long
 // prompt is copied once and not encoded, and neither is the rest where it holds
 // but numbers and a name.
-func (r *chatRequest) splice(messages json.RawMessage) ([]byte, error) {
+func (r *chatRequest) splice(buf []byte, messages json.RawMessage) ([]byte, error) {
 	const key, room = `{"messages":`, 256
 	var rest []byte
 	if !r.plain() {
@@ -19,7 +20,7 @@ func (r *chatRequest) splice(messages json.RawMessage) ([]byte, error) {
 			return nil, err
 		}
 	}
-	body := make([]byte, 0, len(key)+len(messages)+max(len(rest), room))
+	body := slices.Grow(buf, len(key)+len(messages)+max(len(rest), room))
 	body = append(append(body, key...), messages...)
 	if rest != nil {
 		return append(append(body, ','), rest[1:]...), nil // the model is always there

@@ -24,12 +24,12 @@ func TestMessagesAreSplicedWhereTheyMayBe(t *testing.T) {
 		require.NoError(t, err)
 		req.Model = "m"
 		cfg := Config{Family: FamilyOpenAI, MaxTokensField: maxCompletionTokens}
-		got, err := cfg.chatBody(req, false)
+		got, err := cfg.chatBody(nil, req, false)
 		require.NoError(t, err)
 		require.Equal(t, spliced, strings.Contains(string(got), messages), "%s", got)
 
 		again := llm.Request{Model: req.Model, Messages: req.Messages, MaxTokens: req.MaxTokens}
-		want, err := cfg.chatBody(&again, false)
+		want, err := cfg.chatBody(nil, &again, false)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(got))
 	}
@@ -44,7 +44,7 @@ func TestThePlainRestOfABodyIsTheSame(t *testing.T) {
 		{Model: "m", MaxCompletionTokens: 7, Temperature: new(1.25), RandomSeed: new(int64(0))},
 		{Model: "m", Stop: []string{"x"}, Tools: []llm.Tool{{Name: "f"}}},
 	} {
-		got, err := body.splice([]byte(messages))
+		got, err := body.splice(nil, []byte(messages))
 		require.NoError(t, err)
 		body.Messages = []llm.Message{{Role: llm.RoleUser, Content: llm.Text("x")}}
 		want, err := encode(body)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"sync"
 
 	"github.com/llmbus/llmbus/llm"
 	"github.com/llmbus/llmbus/provider"
@@ -13,8 +14,9 @@ import (
 
 // API is how one provider writes requests and answers.
 type API struct {
-	// Call translates a request. The warnings name hints that were left out.
-	Call func(req *llm.Request, stream bool) (call Call, warnings []string, err error)
+	// Call translates a request. Its body may be appended to buf, which a later
+	// call has again. The warnings name hints that were left out.
+	Call func(buf []byte, req *llm.Request, stream bool) (call Call, warnings []string, err error)
 	// Read reads the answer and judges it. What the Response says of the model's
 	// version and the request's id is checked afterwards.
 	Read func(a *Answer, req *llm.Request) (*llm.Response, error)
@@ -24,12 +26,15 @@ type API struct {
 type Adapter struct {
 	client *Client
 	api    API
+	bodies sync.Pool // of *[]byte
 }
 
 var _ llm.Completer = (*Adapter)(nil)
 
 // NewAdapter makes an Adapter with connections of its own.
-func NewAdapter(cfg Config, api API) *Adapter { return &Adapter{New(cfg), api} }
+func NewAdapter(cfg Config, api API) *Adapter {
+	return &Adapter{client: New(cfg), api: api, bodies: sync.Pool{New: func() any { return new([]byte) }}}
+}
 
 // Close drops the connections that no call uses.
 func (p *Adapter) Close() { p.client.Close() }
@@ -47,9 +52,14 @@ func (p *Adapter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fr
 }
 
 func (p *Adapter) ask(ctx context.Context, req *llm.Request, a *Answer) (*llm.Response, error) {
-	call, warnings, err := p.api.Call(req, a.Stream)
+	body := p.bodies.Get().(*[]byte)
+	defer p.bodies.Put(body) // after Close, which is when nobody reads it any more
+	call, warnings, err := p.api.Call((*body)[:0], req, a.Stream)
 	if err != nil {
 		return nil, err
+	}
+	if cap(call.Body) <= 4*maxKept {
+		*body = call.Body
 	}
 	if a.Resp, err = p.client.PostOK(ctx, call); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@ package http1
 import (
 	"errors"
 	"io"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
@@ -16,7 +16,7 @@ type answerBody struct {
 	stop    func() bool  // lets the context end without us
 	sending <-chan error // of a request that is sent beside; nil if it is sent
 	last    bool         // the connection ends with this answer
-	over    atomic.Bool
+	over    sync.Once
 }
 
 // Read frees the connection at the end of the body.
@@ -34,11 +34,11 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// end is the end of the call, the first time that it is called.
-func (b *answerBody) end(keep bool) {
-	if !b.over.CompareAndSwap(false, true) {
-		return
-	}
+// end is the end of the call, the first time that it is called. When it returns,
+// nobody looks at the request any more, whoever called it first.
+func (b *answerBody) end(keep bool) { b.over.Do(func() { b.free(keep) }) }
+
+func (b *answerBody) free(keep bool) {
 	if b.stop() && keep && b.sent() && b.conn.r.Buffered() == 0 {
 		b.pool.put(b.conn)
 		return

@@ -25,13 +25,15 @@ type Client struct {
 	cfg    Config
 	dialer net.Dialer
 	pool   pool
+	heads  sync.Pool // of *[]byte, for what is written at once
 }
 
 // New makes a Client without connections.
 func New(cfg Config) *Client {
 	return &Client{
 		cfg: cfg, dialer: net.Dialer{Timeout: cfg.ConnectTimeout, KeepAlive: 15 * time.Second},
-		pool: pool{timeout: cfg.IdleTimeout, max: cfg.MaxIdle, idle: map[host][]*conn{}},
+		pool:  pool{timeout: cfg.IdleTimeout, max: cfg.MaxIdle, idle: map[host][]*conn{}},
+		heads: sync.Pool{New: func() any { return new([]byte) }},
 	}
 }
 
@@ -43,8 +45,8 @@ func (c *Client) Close() { c.pool.close() }
 // closes it, which cuts the connection. Both may be done at once, by two
 // goroutines. Once the context has ended the connection is cut, too.
 //
-// The error is a *BadAnswer if the peer has begun to answer. body must not change
-// any more: an answer may come, and end, before all of it is sent.
+// The error is a *BadAnswer if the peer has begun to answer. Until it is returned, or
+// the answer's body is closed, body must not change: an answer may come before all of it is sent.
 func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Response, error) {
 	for {
 		cn, kept := c.pool.take(to.host)
@@ -55,7 +57,7 @@ func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Res
 			}
 		}
 		stop := context.AfterFunc(ctx, cn.cut)
-		n, sending, err := cn.send(to, body)
+		n, sending, err := cn.send(to, body, &c.heads)
 		if err != nil && n == 0 && kept && ctx.Err() == nil {
 			stop()
 			cn.cut()

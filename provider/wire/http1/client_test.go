@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -332,6 +333,32 @@ func TestAnEarlyAnswer(t *testing.T) {
 	conns, _ := s.counts()
 	require.Equal(t, 2, conns, "half a request must not be followed by another")
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, time.Millisecond)
+}
+
+// TestARequestIsFreeOnceItsAnswerIsClosed writes over a body that a peer has yet to
+// read when it answers.
+func TestARequestIsFreeOnceItsAnswerIsClosed(t *testing.T) {
+	overwritten, seen := make(chan struct{}), make(chan []byte, 1)
+	s := serve(t, func(_ *server, _ int, c net.Conn) {
+		_, _ = io.WriteString(c, good)
+		<-overwritten
+		all, _ := io.ReadAll(c)
+		seen <- all
+	})
+	c := newClient(t, nil)
+	body := bytes.Repeat([]byte("x"), 16<<20)
+	resp, err := c.Post(t.Context(), endpoint(t, s.url, nil), body)
+	require.NoError(t, err)
+	var closers sync.WaitGroup
+	for range 2 { // and whoever closes second may rely on it, too
+		closers.Go(func() { _ = resp.Body.Close() })
+	}
+	closers.Wait()
+	for i := range body {
+		body[i] = 'y'
+	}
+	close(overwritten)
+	require.NotContains(t, string(<-seen), "y")
 }
 
 func TestCloseCutsAReadOfAnother(t *testing.T) {

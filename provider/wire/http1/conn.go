@@ -62,12 +62,10 @@ func (c *conn) read(p []byte) (int, error) {
 // would have to wait for a write that is stuck.
 func (c *conn) cut() { _ = c.tcp.Close() }
 
-var heads = sync.Pool{New: func() any { return new([]byte) }}
-
 // send writes the request and says how many bytes were taken. Where the peer
 // might answer before it has read all of it, the writing goes on beside the
 // reading of the answer, and the channel has the end of it.
-func (c *conn) send(to *Endpoint, body []byte) (n int, sending <-chan error, err error) {
+func (c *conn) send(to *Endpoint, body []byte, heads *sync.Pool) (n int, sending <-chan error, err error) {
 	buf := heads.Get().(*[]byte)
 	head := strconv.AppendInt(append((*buf)[:0], to.head...), int64(len(body)), 10)
 	head = append(head, "\r\n\r\n"...)
@@ -75,6 +73,8 @@ func (c *conn) send(to *Endpoint, body []byte) (n int, sending <-chan error, err
 		sent := make(chan error, 1)
 		go func() {
 			_, err := (&net.Buffers{head, body}).WriteTo(c.Conn)
+			*buf = head
+			heads.Put(buf)
 			sent <- err
 		}()
 		return 0, sent, nil
