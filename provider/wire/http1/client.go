@@ -86,6 +86,9 @@ func (c *Client) dial(ctx context.Context, to host) (cn *conn, err error) {
 func (c *Client) connect(ctx context.Context, to host) (*conn, error) {
 	tcp, err := c.dialer.DialContext(ctx, "tcp", to.addr)
 	if err != nil {
+		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+			<-ctx.Done() // the dialer looks at the clock and may be a little ahead
+		}
 		return nil, err
 	}
 	cn := &conn{Conn: tcp, tcp: tcp, host: to, maxHead: c.cfg.MaxHead}
