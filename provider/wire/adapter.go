@@ -52,8 +52,11 @@ func (p *Adapter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Fr
 }
 
 func (p *Adapter) ask(ctx context.Context, req *llm.Request, a *Answer) (*llm.Response, error) {
-	body := p.bodies.Get().(*[]byte)
-	defer p.bodies.Put(body) // after Close, which is when nobody reads it any more
+	body := new([]byte)
+	if !a.Stream { // which may last, and would hold on to the buffer of a longer request
+		body = p.bodies.Get().(*[]byte)
+		defer p.bodies.Put(body) // after Close, which is when nobody reads it any more
+	}
 	call, warnings, err := p.api.Call((*body)[:0], req, a.Stream)
 	if err != nil {
 		return nil, err
