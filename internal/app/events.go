@@ -28,28 +28,33 @@ const (
 // Those of requests wait a moment for each other. There are two of each request,
 // and every one that travels alone wakes the client's writer and the server.
 type events struct {
-	conn   *nats.Conn
-	worker string
+	conn    *nats.Conn
+	worker  string
+	buffers sync.Pool // of *[]byte, for one event each
+
+	sending sync.Mutex // is held while a batch is published, so that batches keep their order
+	sent    batch      // has been published; its memory is for the next
 
 	mu      sync.Mutex
-	waiting []waitingEvent
-	data    []byte      // of those that wait
+	waiting batch
 	timer   *time.Timer // runs while any waits
 }
 
-// waitingEvent is the part of the data before end, from where the one before it ends.
-type waitingEvent struct {
-	name string
-	end  int
+// batch is some events, one after another.
+type batch struct {
+	names []string
+	ends  []int // of each, in data
+	data  []byte
 }
 
 const (
 	eventsWait = 5 * time.Millisecond
-	mostEvents = 64 // that wait
+	manyEvents = 64   // do not wait any longer
+	mostEvents = 4096 // wait while the connection takes none; more are dropped
 )
 
 func newEvents(conn *nats.Conn, worker string) *events {
-	e := &events{conn: conn, worker: worker}
+	e := &events{conn: conn, worker: worker, buffers: sync.Pool{New: func() any { return new(make([]byte, 0, 512)) }}}
 	e.timer = time.AfterFunc(eventsWait, e.flush) // once for nothing
 	return e
 }
@@ -57,37 +62,43 @@ func newEvents(conn *nats.Conn, worker string) *events {
 var _ chain.Observer = (*events)(nil)
 
 // Observe publishes an event of a request soon, with the worker's name as its last
-// member.
+// member. The request does not wait for the connection.
 func (e *events) Observe(event chain.Event) {
+	buf := e.buffers.Get().(*[]byte)
+	defer e.buffers.Put(buf)
+	data := event.AppendJSON((*buf)[:0])
+	data = llm.AppendString(append(data[:len(data)-1], `,"worker":`...), e.worker)
+	*buf = append(data, '}')
+
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.waiting) == 0 {
-		e.timer.Reset(eventsWait)
+	w := &e.waiting
+	if len(w.names) == mostEvents {
+		return
 	}
-	e.data = event.AppendJSON(e.data)
-	e.data = llm.AppendString(append(e.data[:len(e.data)-1], `,"worker":`...), e.worker)
-	e.data = append(e.data, '}')
-	if e.waiting = append(e.waiting, waitingEvent{event.Name, len(e.data)}); len(e.waiting) >= mostEvents {
-		e.send()
+	w.data = append(w.data, *buf...)
+	w.names, w.ends = append(w.names, event.Name), append(w.ends, len(w.data))
+	switch len(w.names) {
+	case 1:
+		e.timer.Reset(eventsWait)
+	case manyEvents:
+		e.timer.Reset(0)
 	}
 }
 
 // flush publishes what waits.
 func (e *events) flush() {
+	e.sending.Lock()
+	defer e.sending.Unlock()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.send()
-}
-
-// send is called with mu held. A timer that still runs sends some events a little
-// sooner.
-func (e *events) send() {
+	e.waiting, e.sent = e.sent, e.waiting
+	e.mu.Unlock()
 	begin := 0
-	for _, w := range e.waiting {
-		_ = e.conn.Publish(subjects.Event(w.name), e.data[begin:w.end]) // see publish; the client copies it
-		begin = w.end
+	for i, name := range e.sent.names {
+		_ = e.conn.Publish(subjects.Event(name), e.sent.data[begin:e.sent.ends[i]]) // see publish; the client copies it
+		begin = e.sent.ends[i]
 	}
-	e.waiting, e.data = e.waiting[:0], e.data[:0]
+	e.sent = batch{e.sent.names[:0], e.sent.ends[:0], e.sent.data[:0]}
 }
 
 // circuit publishes a transition, at the one worker that made it.

@@ -38,7 +38,7 @@ func TestEventsKeepTheirOrder(t *testing.T) {
 		}
 	}
 	observe(3)
-	observe(2 * mostEvents)
+	observe(5 * manyEvents)
 	e.flips([]kv.Flip{{New: kv.Flag{Key: "all"}}})
 	for n := range number {
 		var got chain.Event
@@ -53,5 +53,22 @@ func TestEventsKeepTheirOrder(t *testing.T) {
 	require.Contains(t, string(next().Data), `"worker":"w"`)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	require.Empty(t, e.waiting)
+	require.Empty(t, e.waiting.names)
+}
+
+// TestEventsAreBoundedWhileNothingIsTaken holds up the sending.
+func TestEventsAreBoundedWhileNothingIsTaken(t *testing.T) {
+	srv := natstest.ListenServer(t)
+	e := newEvents(srv.Dial(), "w")
+	e.sending.Lock()
+	for range mostEvents + 10 {
+		e.Observe(chain.Event{Name: chain.EventRequestStarted})
+	}
+	require.Len(t, e.waiting.names, mostEvents)
+	e.sending.Unlock()
+	require.Eventually(t, func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return len(e.waiting.names) == 0
+	}, 5*time.Second, time.Millisecond)
 }

@@ -25,7 +25,8 @@ func (e *Environment) NewLog(w io.Writer) (log *slog.Logger, end func()) {
 const (
 	quiet         = 5 * time.Millisecond  // after it a line is written at once
 	longestGather = 20 * time.Millisecond // a line waits for others
-	mostGathered  = 32 << 10              // bytes that wait
+	manyGathered  = 32 << 10              // bytes that do not wait any longer
+	mostGathered  = 1 << 20               // bytes that wait while nothing is taken; then who logs waits, too
 )
 
 // gatherer writes lines together that come faster than one each quiet, since
@@ -34,6 +35,9 @@ const (
 type gatherer struct {
 	w io.Writer
 
+	writing sync.Mutex // is held while w is at work, so that lines keep their order
+	written []byte     // its memory is for the next lines
+
 	mu    sync.Mutex
 	lines []byte
 	wrote time.Time   // when it last did
@@ -41,48 +45,61 @@ type gatherer struct {
 	ended bool
 }
 
-// Write takes one whole line. It reports no error of a line that waits.
+// Write takes one whole line. It reports no error, since most lines wait.
 func (g *gatherer) Write(line []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.lines) == 0 {
-		if g.ended || time.Since(g.wrote) >= quiet {
-			g.wrote = time.Now()
-			return g.w.Write(line)
-		}
-		g.timer.Reset(longestGather)
-	}
-	if g.lines = append(g.lines, line...); len(g.lines) >= mostGathered {
-		g.write()
+	if g.take(line) {
+		g.flush()
 	}
 	return len(line), nil
 }
 
-func (g *gatherer) flush() {
+// take adds a line and says whether it must be written before anything else.
+func (g *gatherer) take(line []byte) (now bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.write()
+	before := len(g.lines)
+	g.lines = append(g.lines, line...)
+	switch after := len(g.lines); {
+	case g.ended, before == 0 && time.Since(g.wrote) >= quiet, after >= mostGathered:
+		return true
+	case before == 0:
+		g.timer.Reset(longestGather)
+	case before < manyGathered && after >= manyGathered:
+		g.timer.Reset(0)
+	}
+	return false
+}
+
+// flush writes what waits.
+func (g *gatherer) flush() {
+	g.writing.Lock()
+	defer g.writing.Unlock()
+	if !g.swap() {
+		return
+	}
+	_, _ = g.w.Write(g.written) // there is nobody to tell
+	if cap(g.written) > 2*manyGathered {
+		g.written = nil
+	}
+}
+
+// swap makes what waits what is written, unless there is nothing.
+func (g *gatherer) swap() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.lines) == 0 {
+		return false
+	}
+	g.lines, g.written, g.wrote = g.written[:0], g.lines, time.Now()
+	return true
 }
 
 func (g *gatherer) end() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.timer.Stop()
-	g.write()
 	g.ended = true
-}
-
-// write is called with mu held. A timer that still runs writes some lines a
-// little sooner.
-func (g *gatherer) write() {
-	if len(g.lines) == 0 {
-		return
-	}
-	_, _ = g.w.Write(g.lines) // there is nobody to tell
-	g.wrote = time.Now()
-	if g.lines = g.lines[:0]; cap(g.lines) > 2*mostGathered {
-		g.lines = nil
-	}
+	g.mu.Unlock()
+	g.timer.Stop()
+	g.flush()
 }
 
 // promptly is a handler whose warnings and errors do not wait.
