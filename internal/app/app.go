@@ -55,7 +55,7 @@ func workerName(given string) string {
 // in a 30th of a second, so that without it a tenth of its time would go into
 // collecting. It is memory that nobody touches, and none of the machine's; the
 // process grows by as much garbage.
-const headroom = 6 << 20
+const headroom = 4 << 20
 
 // Run serves until ctx ends, which is no error, or a part fails.
 func (a *App) Run(ctx context.Context) (err error) {
