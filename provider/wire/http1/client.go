@@ -69,7 +69,7 @@ func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Res
 			b.end(false)
 			return nil, err
 		}
-		b.ReadCloser, b.last, resp.Body = resp.Body, resp.Close, b
+		b.ReadCloser, b.last, resp.Body = resp.Body, resp.Close || resp.StatusCode == http.StatusSwitchingProtocols, b
 		return resp, nil
 	}
 }
@@ -93,12 +93,16 @@ func (c *Client) connect(ctx context.Context, to host) (*conn, error) {
 	}
 	cn := &conn{Conn: tcp, tcp: tcp, host: to, maxHead: c.cfg.MaxHead}
 	if to.tls {
-		if cn.Conn, err = c.secure(ctx, tcp, to); err != nil {
-			_ = tcp.Close()
-			return nil, err
-		}
+		cn.Conn, err = c.secure(ctx, tcp, to)
 	}
-	return cn, cn.init()
+	if err == nil {
+		err = cn.init()
+	}
+	if err != nil {
+		_ = tcp.Close()
+		return nil, err
+	}
+	return cn, nil
 }
 
 func (c *Client) secure(ctx context.Context, tcp net.Conn, to host) (net.Conn, error) {

@@ -69,6 +69,7 @@ func TestConnectionsThatMustNotServeAgain(t *testing.T) {
 		"said so":              "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
 		"HTTP/1.0":             "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
 		"an answer too many":   good + good,
+		"another protocol":     "HTTP/1.1 101 Switching Protocols\r\n\r\n",
 		"half an answer more":  good + "HTTP/1.1 200 OK\r\nContent-Le",
 		"more than the length": good + strings.Repeat("x", 2*readBuffer),
 	} {
@@ -76,7 +77,7 @@ func TestConnectionsThatMustNotServeAgain(t *testing.T) {
 		for range 2 {
 			said, err := ask(t, c, s, "{}")
 			require.NoError(t, err, name)
-			require.Equal(t, "{}", said)
+			require.True(t, said == "{}" || strings.Contains(answer, "101"), said)
 		}
 		conns, _ := s.counts()
 		require.Equal(t, 2, conns, name)

@@ -117,7 +117,7 @@ func (c *conn) quiet() bool {
 	return c.raw.Read(c.look) == nil && c.silent
 }
 
-// look reads from the socket without waiting.
+// peek tries to read from the socket, without waiting.
 func (c *conn) peek(fd uintptr) bool {
 	c.silent = wouldBlock(fd)
 	return true
