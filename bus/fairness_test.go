@@ -57,7 +57,9 @@ func askAs(t testing.TB, nc *nats.Conn, tenant string, n int) (took []time.Durat
 	return took, refused
 }
 
-// calmly has a tenant ask a few times every 50 ms, a hundred times.
+// calmly has a tenant ask every 50 ms, a hundred times. Five requests are under way
+// at most, which any worker has room for beside another tenant's share, even if
+// chance gives all of them to one.
 func calmly(t testing.TB, nc *nats.Conn) (p99 time.Duration, refused int) {
 	var all []time.Duration
 	var mu sync.Mutex
@@ -67,7 +69,7 @@ func calmly(t testing.TB, nc *nats.Conn) (p99 time.Duration, refused int) {
 	for range 100 {
 		<-tick.C
 		group.Go(func() {
-			took, no := askAs(t, nc, "CALM", 2)
+			took, no := askAs(t, nc, "CALM", 1)
 			mu.Lock()
 			defer mu.Unlock()
 			all, refused = append(all, took...), refused+no

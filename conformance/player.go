@@ -32,6 +32,7 @@ type player struct {
 
 	mu     sync.Mutex
 	plays  int
+	ended  bool // nothing more is played
 	faults []error
 }
 
@@ -41,8 +42,12 @@ func (p *player) begin(ctx context.Context) error {
 	ctx, p.cancel = context.WithCancel(ctx)
 	if !p.script.Nobody {
 		err := p.listen(subjects.Complete(p.feature), func(msg *nats.Msg) {
-			play := p.next()
-			p.playing.Go(func() { p.note(p.play(ctx, msg, play)) })
+			if play := p.next(); play != nil {
+				go func() {
+					defer p.playing.Done()
+					p.note(p.play(ctx, msg, play))
+				}()
+			}
 		})
 		if err != nil {
 			return err
@@ -71,6 +76,9 @@ func (p *player) end() error {
 	for _, sub := range p.subs {
 		_ = sub.Unsubscribe() // fails only with the connection
 	}
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
 	p.playing.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,10 +93,15 @@ func (p *player) note(err error) {
 	}
 }
 
-// next is the play of the next request.
+// next is the play of the next request, whose end playing waits for. It is nil
+// for a request that comes after the end.
 func (p *player) next() []step {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ended {
+		return nil
+	}
+	p.playing.Add(1)
 	n := min(p.plays, len(p.script.Plays)-1)
 	p.plays++
 	return p.script.Plays[n]
