@@ -49,6 +49,9 @@ func (c *Client) Close() { c.pool.close() }
 // the answer's body is closed, body must not change: an answer may come before all of it is sent.
 func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Response, error) {
 	for {
+		if err := ctx.Err(); err != nil { // else the request might be faster than the cut
+			return nil, err
+		}
 		cn, kept := c.pool.take(to.host)
 		if !kept {
 			var err error
@@ -58,7 +61,7 @@ func (c *Client) Post(ctx context.Context, to *Endpoint, body []byte) (*http.Res
 		}
 		stop := context.AfterFunc(ctx, cn.cut)
 		n, sending, err := cn.send(to, body, &c.heads)
-		if err != nil && n == 0 && kept && ctx.Err() == nil {
+		if err != nil && n == 0 && kept {
 			stop()
 			cn.cut()
 			continue

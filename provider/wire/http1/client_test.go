@@ -304,6 +304,23 @@ func TestTheContextCutsACall(t *testing.T) {
 	}
 }
 
+func TestNothingIsSentOnceTheContextHasEnded(t *testing.T) {
+	s, c := serve(t, answering(good)), newClient(t, nil)
+	_, err := ask(t, c, s, "{}")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		_, err := c.Post(ctx, endpoint(t, s.url, nil), []byte("{}"))
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	_, err = ask(t, c, s, "{}")
+	require.NoError(t, err)
+	conns, requests := s.counts()
+	require.Equal(t, 1, conns, "and no connection is lost by it")
+	require.Equal(t, 2, requests)
+}
+
 func TestConnectingIsBounded(t *testing.T) {
 	mute := serve(t, func(_ *server, _ int, c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	c := newClient(t, func(cfg *Config) { cfg.ConnectTimeout = 30 * time.Millisecond })
