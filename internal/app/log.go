@@ -40,34 +40,36 @@ type gatherer struct {
 
 	mu    sync.Mutex
 	lines []byte
-	wrote time.Time   // when it last did
+	busy  bool        // w is at work
+	wrote time.Time   // when it last began
 	timer *time.Timer // runs while lines wait
+	due   bool        // whoever logged the last line writes what waits
 	ended bool
 }
 
-// Write takes one whole line. It reports no error, since most lines wait.
+// Write takes one whole line. It never writes by itself, because the handler that
+// calls it holds a lock which every line needs; see promptly. It reports no error.
 func (g *gatherer) Write(line []byte) (int, error) {
-	if g.take(line) {
-		g.flush()
-	}
-	return len(line), nil
-}
-
-// take adds a line and says whether it must be written before anything else.
-func (g *gatherer) take(line []byte) (now bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := len(g.lines)
 	g.lines = append(g.lines, line...)
 	switch after := len(g.lines); {
-	case g.ended, before == 0 && time.Since(g.wrote) >= quiet, after >= mostGathered:
-		return true
+	case g.ended, before == 0 && !g.busy && time.Since(g.wrote) >= quiet, after >= mostGathered:
+		g.due = true
 	case before == 0:
 		g.timer.Reset(longestGather)
 	case before < manyGathered && after >= manyGathered:
 		g.timer.Reset(0)
 	}
-	return false
+	return len(line), nil
+}
+
+// overdue reports whether what waits must be written now.
+func (g *gatherer) overdue() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.due
 }
 
 // flush writes what waits.
@@ -78,6 +80,9 @@ func (g *gatherer) flush() {
 		return
 	}
 	_, _ = g.w.Write(g.written) // there is nobody to tell
+	g.mu.Lock()
+	g.busy = false
+	g.mu.Unlock()
 	if cap(g.written) > 2*manyGathered {
 		g.written = nil
 	}
@@ -90,7 +95,7 @@ func (g *gatherer) swap() bool {
 	if len(g.lines) == 0 {
 		return false
 	}
-	g.lines, g.written, g.wrote = g.written[:0], g.lines, time.Now()
+	g.lines, g.written, g.wrote, g.busy, g.due = g.written[:0], g.lines, time.Now(), true, false
 	return true
 }
 
@@ -111,7 +116,7 @@ type promptly struct {
 // Handle writes the line, and with a warning all that wait before it.
 func (h promptly) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
-	if r.Level >= slog.LevelWarn {
+	if r.Level >= slog.LevelWarn || h.g.overdue() {
 		h.g.flush()
 	}
 	return err

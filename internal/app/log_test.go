@@ -107,6 +107,34 @@ func TestLinesThatWaitAreBounded(t *testing.T) {
 	})
 }
 
+// stuck takes nothing until it is told to.
+type stuck struct {
+	writes
+	free chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	<-s.free
+	return s.writes.Write(p)
+}
+
+func TestWhoLogsDoesNotWaitForAFileThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &stuck{free: make(chan struct{})}
+		log, end := app.Defaults("").NewLog(w)
+		defer end()
+		go log.Info("first") // which finds out
+		pass(10 * time.Millisecond)
+		for range 100 {
+			log.Info("x")
+		}
+		close(w.free)
+		synctest.Wait()
+		end()
+		require.Equal(t, 101, w.lines())
+	})
+}
+
 func TestTheEndOfALogWritesWhatWaits(t *testing.T) {
 	logging(t, "text", func(t *testing.T, log *slog.Logger, end func(), w *writes) {
 		for range 10 {
