@@ -27,8 +27,9 @@ func newCalls(s Switches) *calls {
 	return &calls{switches: s, active: make(map[*inflight]struct{})}
 }
 
-// enter books a request (t is nil) or a call, which must leave at its end. The switches are looked at after that: a flip is either seen here, or comes
-// later and finds what is booked.
+// enter books a request (t is nil) or a call, which must leave at its end. The
+// switches are looked at after that: a flip is either seen here, or comes later
+// and finds what is booked.
 func (c *calls) enter(ctx context.Context, req *llm.Request, t *Target) (context.Context, *inflight) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	entry := &inflight{c, req, t, cancel}
